@@ -12,6 +12,7 @@ import {
   EndpointsSchema,
   HttpRouteSchema,
   ListenerSchema,
+  ModelSchema,
   PolicySchema,
   TcpRouteSchema,
 } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -24,6 +25,7 @@ export const RESOURCE_SCHEMAS: { readonly [T in ResourceType]: GenMessage<Resour
   TcpRoute: TcpRouteSchema,
   Backend: BackendSchema,
   Endpoints: EndpointsSchema,
+  Model: ModelSchema,
   Policy: PolicySchema,
 };
 

@@ -50,3 +50,12 @@ export function tlsPolicyKey(namespace: string, name: string): string {
 export function policyKey(namespace: string, name: string): string {
   return `policy/${namespace}/${name}`;
 }
+
+/** Returns the key of the Backend that stands for the models of a listener or of a route rule. @param place its key */
+export function modelsKey(place: string): string {
+  return `models/${place}`;
+}
+
+export function modelKey(namespace: string, name: string): string {
+  return `model/${namespace}/${name}`;
+}

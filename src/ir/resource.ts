@@ -9,6 +9,7 @@ import type {
   Endpoints,
   HttpRoute,
   Listener,
+  Model,
   Policy,
   TcpRoute,
 } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -20,6 +21,7 @@ export interface ResourceMessages {
   TcpRoute: TcpRoute;
   Backend: Backend;
   Endpoints: Endpoints;
+  Model: Model;
   Policy: Policy;
 }
 

@@ -52,6 +52,7 @@ type Rejections = { readonly type: Resource["type"]; readonly key: string; reado
 interface Dirty {
   readonly listeners: Set<string>;
   readonly routes: Set<string>;
+  readonly backends: Set<string>;
 }
 
 export class Configuration {
@@ -157,13 +158,15 @@ export class Configuration {
 
   apply(update: ResourceUpdate): ApplyResult["refused"] {
     const refused: Rejections = [];
-    const dirty: Dirty = { listeners: new Set(), routes: new Set() };
+    const dirty: Dirty = { listeners: new Set(), routes: new Set(), backends: new Set() };
     for (const { type, key } of update.removed)
       this.#attempt(refused, { type, key }, () => this.#remove(type, key, dirty));
     for (const resource of inOrder(update.set)) {
       const { type, key } = resource;
       this.#attempt(refused, { type, key }, () => this.#set(resource, dirty));
     }
+    // Many models may have changed at once, and each Backend that offers some of them is compiled whole.
+    for (const key of dirty.backends) this.#options.backends.rebuild(key);
     for (const key of dirty.listeners) {
       this.#putListener(key);
       for (const route of this.#routes.ofListener(key)) dirty.routes.add(route);
@@ -207,6 +210,9 @@ export class Configuration {
         break;
       case "Endpoints":
         backends.putEndpoints(key, resource.message);
+        break;
+      case "Model":
+        for (const backend of backends.models.put(resource.message)) dirty.backends.add(backend);
         break;
       case "Policy":
         this.#setPolicy(resource, dirty);
@@ -268,6 +274,9 @@ export class Configuration {
       case "Endpoints":
         backends.putEndpoints(key, undefined);
         break;
+      case "Model":
+        for (const backend of backends.models.remove(key)) dirty.backends.add(backend);
+        break;
       case "Policy":
         this.#markChanged(policies.remove(key), dirty);
         break;
@@ -309,6 +318,7 @@ const RANK: Readonly<Record<Resource["type"], number>> = {
   Bind: 0,
   Policy: 1,
   Endpoints: 2,
+  Model: 2,
   Backend: 3,
   Listener: 4,
   HttpRoute: 5,

@@ -31,6 +31,7 @@ export function configDump(state: ProxyState, config: object): object {
     })),
     policies: of("Policy").map(bodyOf),
     backends: of("Backend").map((backend) => ({ ...bodyOf(backend), endpoints: endpoints.get(backend.key) ?? [] })),
+    models: of("Model").map(bodyOf),
     services: of("Endpoints").map(bodyOf),
     workloadIdentity: state.workloadIdentity,
     version: { version: VERSION, node: process.versions.node },

@@ -150,11 +150,27 @@ function computeTlsPolicy(input: TlsPolicyStatusInput, { controllerName, nackRea
 }
 
 function computeModel(
-  { id, generation, parents, diagnostics }: ModelStatusInput,
-  { controllerName }: StatusContext,
+  { id, generation, key, parents, diagnostics }: ModelStatusInput,
+  { controllerName, nackReason }: StatusContext,
 ): DesiredStatus {
-  const refused = conditionsAt(generation)(Condition.Accepted, false, Reason.UnsupportedValue, joined(diagnostics));
-  const entries = parents.map((ref): DesiredEntry => ({ ref: { ...ref }, conditions: [refused] }));
+  const make = conditionsAt(generation);
+  const isInvalid = diagnostics.some(({ severity }) => severity === "error");
+  const resolved = (gateways: readonly string[]): DesiredCondition => {
+    if (isInvalid) return make(Condition.ResolvedRefs, false, Reason.Invalid, joined(diagnostics));
+    const reason = gateways.map((gateway) => nackReason("Model", key, gateway)).find((each) => each !== undefined);
+    if (reason !== undefined) return make(Condition.ResolvedRefs, false, Reason.Invalid, refusedBy(reason));
+    const remarks = joined(diagnostics) || "all references are resolved";
+    return make(Condition.ResolvedRefs, true, Reason.ResolvedRefs, remarks);
+  };
+  const entries = parents.map(({ ref, error, gateways }): DesiredEntry => ({
+    ref: { ...ref },
+    conditions: [
+      error === undefined
+        ? make(Condition.Accepted, true, Reason.Accepted, "the model is attached")
+        : make(Condition.Accepted, false, error.reason, error.message),
+      resolved(gateways),
+    ],
+  }));
   return { id, form: "listed", list: "parents", controllerName, limit: MAX_MODEL_PARENTS, entries };
 }
 

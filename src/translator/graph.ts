@@ -39,7 +39,8 @@ import type { GatewayView, ListenerView } from "./shared/views.ts";
 import { declareInputs, type Inputs } from "./inputs.ts";
 import { indexByLabels } from "./references/label-index.ts";
 import { gatewayOfSet, setsOfGateway } from "./gateways/listener-set.ts";
-import { notServed, parentsOfModel } from "./model.ts";
+import { declareModelCandidates, declareModels, type Models } from "./models/declare.ts";
+import { declareParameters } from "./parameters.ts";
 import type { ScopedResource } from "./shared/resource-store.ts";
 import { translateContent } from "./policies/content.ts";
 import { failClosedContent, readableTargets } from "./policies/fail-closed.ts";
@@ -84,8 +85,15 @@ export function declareGraph(options: TranslatorOptions): TranslatorGraph {
   const graph = new Graph();
   const inputs = declareInputs(graph);
   const routing = declareRouting(graph, inputs, options);
+  const models = declareModels(graph, {
+    ...routing,
+    candidates: routing.modelCandidates,
+    models: inputs.models,
+    httpRoutes: inputs.httpRoutes,
+    references: { ...routing.secrets, ...routing.referable },
+  });
   const contents = declareContents(graph, inputs, routing);
-  const destinations = declareDestinations(graph, inputs, { ...routing, ...contents });
+  const destinations = declareDestinations(graph, inputs, { ...routing, ...contents, models });
   const policies = declarePolicies(graph, inputs, { ...routing, ...contents, ...destinations });
   return {
     graph,
@@ -93,22 +101,19 @@ export function declareGraph(options: TranslatorOptions): TranslatorGraph {
     gateways: routing.gateways,
     deploymentPlans: routing.deploymentPlans,
     documents: contents.documents,
-    scopedResources: [...routing.scopedResources, ...destinations.scopedResources, ...policies.scopedResources],
+    scopedResources: [
+      ...routing.scopedResources,
+      ...models.scopedResources,
+      ...destinations.scopedResources,
+      ...policies.scopedResources,
+    ],
     statusInputs: {
       ...routing.statusInputs,
       ...destinations.statusInputs,
       ...policies.statusInputs,
-      ...declareModels(graph, inputs, routing),
+      GwModel: models.statusInputs,
     },
-    unreportedDiagnostics: {
-      GwParameters: graph.derive("parameters status inputs", inputs.parameters, (_key, object): ObjectStatusInput => ({
-        kind: "GwParameters",
-        ...identify(object),
-        diagnostics: [
-          notServed(objectId(object), "deploys every Gateway in the same way, so parameters have no effect"),
-        ],
-      })),
-    },
+    unreportedDiagnostics: { GwParameters: declareParameters(graph, inputs.parameters) },
   };
 }
 
@@ -147,13 +152,15 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
   const referable = { services, backends: backendNames, grants, grantMode, destinationScope };
   const httpCandidates = declareAttachmentCandidates(graph, { kind: "HTTPRoute", input: inputs.httpRoutes, attach });
   const grpcCandidates = declareAttachmentCandidates(graph, { kind: "GRPCRoute", input: inputs.grpcRoutes, attach });
+  const modelCandidates = declareModelCandidates(graph, inputs.models, attach);
   const conflicts = declareHostnameConflicts(graph, gateways, [httpCandidates, grpcCandidates]);
   const shared = { backends: referable };
   const http = declareRouteKind<HTTPRoute>(graph, {
     kind: "HTTPRoute",
     input: inputs.httpRoutes,
     attachments: declareAttachments(graph, httpCandidates, conflicts),
-    translate: translateHttpRoute,
+    translate: (route, parents, context, read) =>
+      translateHttpRoute(route, parents, { ...context, directModels: modelCandidates.byListener }, read),
     ...shared,
   });
   const grpc = declareRouteKind<GRPCRoute>(graph, {
@@ -228,6 +235,7 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
     policyRoutes,
     routes,
     referable,
+    modelCandidates,
     scopedResources,
     statusInputs,
   };
@@ -292,10 +300,14 @@ type Wanted = readonly JwksRequest[] | undefined;
 
 type Contents = ReturnType<typeof declareContents>;
 
-function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Contents) {
+function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Contents & { readonly models: Models }) {
   const { services, routes, policyGateways, slicesByService, contents, policiesByBackend } = context;
   const byPolicies = policyGateways.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
-  const callers: ReadableGroups[] = [...routes.map((kind) => kind.gatewaysByBackend), byPolicies];
+  const callers: ReadableGroups[] = [
+    ...routes.map((kind) => kind.gatewaysByBackend),
+    context.models.gatewaysByBackend,
+    byPolicies,
+  ];
   const backends = graph.derive("backends", inputs.backends, (_key, backend, read) =>
     translateBackend(backend, { ...context.secrets, ...context.referable }, read),
   );
@@ -327,17 +339,6 @@ function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Co
     }),
   };
   return { backends, backendVisibility, serviceVisibility, scopedResources, statusInputs };
-}
-
-function declareModels(graph: Graph, inputs: Inputs, context: Routing) {
-  return {
-    GwModel: graph.derive("model status inputs", inputs.models, (_key, model, read): StatusInput => ({
-      kind: "GwModel",
-      ...identify(model),
-      parents: parentsOfModel(model, context, read),
-      diagnostics: [notServed(objectId(model), "does not serve models")],
-    })),
-  };
 }
 
 type Destinations = ReturnType<typeof declareDestinations>;

@@ -22,6 +22,7 @@ const TYPE_URL_PREFIX = "type.googleapis.com/gwproxy.config.v1.";
 export const SEND_ORDER: readonly ResourceType[] = [
   "Backend",
   "Endpoints",
+  "Model",
   "Policy",
   "Bind",
   "Listener",

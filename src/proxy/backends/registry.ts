@@ -23,6 +23,8 @@ import type { SharedTable } from "../../lib/shared-table.ts";
 import type { Callouts } from "../callouts/callouts.ts";
 import { ProxyError, type ProxyErrorCode } from "../exchange/errors.ts";
 import { createLlmHandler } from "../llm/handler.ts";
+import { ModelStore } from "../llm/model-store.ts";
+import { createModelsHandler } from "../llm/models-handler.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
 import type { OutboundSubtype } from "../observability/tracing/outbound.ts";
 import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
@@ -93,6 +95,8 @@ export interface RegistryOptions extends PickDeps {
 export class BackendRegistry {
   readonly #options: RegistryOptions;
   readonly #backends = new Map<string, Backend>();
+  /** The caller rebuilds the Backends that a change of models concerns. */
+  readonly models: ModelStore = new ModelStore((backend) => this.#deps(backend, []));
   readonly #endpoints = new Map<string, EndpointSet>();
   readonly #handles = new Map<string, BackendHandle>();
   readonly #handlesOf = new Map<string, Set<BackendHandle>>();
@@ -202,7 +206,8 @@ export class BackendRegistry {
 
   /** Returns the name and type of a backend for expressions and reports. */
   identityOf(key: string): { readonly name: string; readonly type: string } {
-    return { name: backendName(key), type: this.#backends.get(key)?.kind.case ?? "unknown" };
+    const type = this.#backends.get(key)?.kind.case ?? "unknown";
+    return { name: backendName(key), type: type === "models" ? "ai" : type };
   }
 
   #build(key: string, outer: BackendHandle["outer"]): Pick<BackendHandle, "info" | "handler"> {
@@ -223,6 +228,8 @@ export class BackendRegistry {
     const deps = this.#deps(message, outer);
     this.#refuseIfClosed(message.key, "");
     if (message.kind.case === "ai") return createLlmHandler(message.kind.value, deps);
+    if (message.kind.case === "models")
+      return createModelsHandler(message.kind.value, this.models.of(message.key), deps);
     const settings = deps.settings("", undefined);
     return createHttpHandler(this.#destination(message, settings, deps), settings, deps);
   }
@@ -237,6 +244,7 @@ export class BackendRegistry {
       case "dynamic":
         return dynamicDestination(settings, deps, replicaEntry(this.#options.replica));
       case "ai":
+      case "models":
       case undefined:
         throw new ProxyError("backend_invalid", { detail: `${message.key} is no plain destination` });
     }
@@ -246,7 +254,7 @@ export class BackendRegistry {
     const { log, upstream, policies, expression, random, nowMs, identities, meterOf } = this.#options;
     const { key } = message;
     return {
-      meter: meterOf?.(backendName(key), message.kind.case === "ai" ? "Llm" : "Http"),
+      meter: meterOf?.(backendName(key), this.identityOf(key).type === "ai" ? "Llm" : "Http"),
       owner: key,
       expression,
       random,
@@ -374,6 +382,7 @@ function authorityOf({ kind }: Backend): string {
     }
     case "dynamic":
     case "ai":
+    case "models":
     case undefined:
       return "";
   }

@@ -4,33 +4,35 @@
  */
 import { ProxyError } from "../exchange/errors.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
-import type { Endpoint } from "./endpoint.ts";
 import type { ChatFormat, LlmRequest } from "./formats/chat-format.ts";
 import type { JsonObject } from "./json.ts";
 import { readModelName } from "./model-name.ts";
+import type { AiPolicies } from "./policies/index.ts";
 
 export interface PolicyContext {
   readonly client: ChatFormat;
-  readonly endpoint: Pick<Endpoint, "node" | "policies">;
+  readonly policies: AiPolicies;
+  /** Name of the model in place of the client's; "" for none. */
+  readonly pinned: string;
   readonly exchange: RoutedExchange;
 }
 
 /** @throws ProxyError llm_request_invalid, llm_model_missing */
 export function applyPolicies(
   body: JsonObject,
-  { client, endpoint: { node, policies }, exchange }: PolicyContext,
+  { client, policies, pinned, exchange }: PolicyContext,
 ): LlmRequest & { readonly model: string } {
   const { fields, renameModel } = policies;
   if (fields !== undefined) {
     // Expressions see the pinned model, or that of the path, and may replace it.
-    const model = node.model === "" && !client.namesModel ? client.parse(body, exchange.target).model : node.model;
+    const model = pinned === "" && !client.namesModel ? client.parse(body, exchange.target).model : pinned;
     if (model !== undefined && model !== "") body["model"] = model;
     fields.apply(body, exchange);
   }
   const request = client.parse(body, exchange.target);
   const changed = client.namesModel ? request.model : (readModelName(body["model"]) ?? request.model);
   if (!client.namesModel) body["model"] = undefined;
-  const model = node.model === "" || fields !== undefined ? changed : node.model;
+  const model = pinned === "" || fields !== undefined ? changed : pinned;
   if (model === undefined || model === "")
     throw new ProxyError("llm_model_missing", {
       text: "failed to process LLM request: missing field: model not specified",

@@ -27,6 +27,7 @@ import { RequestGuards } from "./guards/run.ts";
 import type { ChatFormat } from "./formats/chat-format.ts";
 import { providerFormat } from "./formats/index.ts";
 import type { AiPolicies } from "./policies/index.ts";
+import type { JsonObject } from "./json.ts";
 import { printProviderRequest } from "./print-request.ts";
 import type { ProviderCall } from "./providers/provider.ts";
 import { changedSource, readRequest } from "./request.ts";
@@ -51,57 +52,80 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
     const endpoint = groups.select(deps, { affinity, tried });
     if (endpoint === undefined) throw new ProxyError("backend_invalid", { detail: "no provider is configured" });
     tried?.push(endpoint);
-    const { node, transformation, policies } = endpoint;
-    const client = requireServed(findClientFormat(exchange, policies), exchange);
-    exchange.backend = { name: exchange.backend?.name ?? node.name, type: "ai", protocol: "llm" };
-    const out = transformation === undefined ? undefined : await transformation.outgoing(exchange, endpoint.auth);
-    const source = out === undefined ? exchange : changedSource(exchange, out);
-    const request = applyPolicies(await readRequest(source), { client, endpoint, exchange });
-    const { model } = request;
-    const provider = providerFormat(client.name, endpoint.provider.formats(node, model));
-    if (provider === undefined) throw new ProxyError("llm_conversion_unsupported");
-    policies.addPrompt?.(request.body, client.name);
-    const { streaming } = request;
-    const to: ProviderCall = { wire: provider.name, model, streaming };
-    // Read before printing, which may change the client's object.
-    const facts = { requestModel: model, provider: node.identity, streaming, ...paramsOf(request.body) };
-    const hidesUsage = client === provider && streaming && !asksForUsage(client, request);
-    const inputBytes = (): number => textBytes(client.client?.texts.requestTexts(request.body));
-    const ledger = await openLedger(exchange, facts, inputBytes);
-    const guards = guardsOf(endpoint, client, exchange);
-    const rejection = await guards?.checkRequest(request.body);
-    if (rejection !== undefined) {
-      ledger.settle("failed");
-      return rejection;
-    }
-    const { body, toolNames, losses } = printProviderRequest(request, {
-      client,
-      provider,
-      endpoint,
-      call: to,
-      headers: source.requestHeaders,
-    });
-    if (losses.length > 0)
-      deps.log.debug("fields that the provider cannot express were left out", {
-        provider: node.name,
-        fields: losses.join(" "),
-      });
-    const context = {
-      client,
-      provider,
-      request: request.body,
-      model,
-      toolNames,
-      ownForm: endpoint.provider.ownForm?.(to),
-      hidesUsage,
-      writesList: request.wantsList === true,
-      ledger,
-      guards,
-      streaming,
-      limitBytes: exchange.responseLimitBytes,
-    };
-    return send({ endpoint, to, out, body, context }, exchange, deps.upstream);
+    const client = requireServed(findClientFormat(exchange, endpoint.policies), exchange);
+    return callProvider(exchange, endpoint, { client, body: undefined, model: endpoint.node.model }, deps);
   };
+}
+
+/** What is known of a request before its provider is called. */
+export interface ProviderChoice {
+  readonly client: ChatFormat;
+  /** The client's body when it was read already. */
+  readonly body: JsonObject | undefined;
+  /** Name of the model to ask for; "" for the one that the client names. */
+  readonly model: string;
+}
+
+/** Calls one provider and returns its answer in the client's format. */
+export async function callProvider(
+  exchange: RoutedExchange,
+  endpoint: Endpoint,
+  choice: ProviderChoice,
+  deps: Pick<BackendDeps, "log" | "upstream">,
+): Promise<Reply> {
+  const { client } = choice;
+  const { node, transformation, policies } = endpoint;
+  exchange.backend = { name: exchange.backend?.name ?? node.name, type: "ai", protocol: "llm" };
+  const out = transformation === undefined ? undefined : await transformation.outgoing(exchange, endpoint.auth);
+  const read = out === undefined || out.body === exchange.requestBody ? choice.body : undefined;
+  const source = out === undefined ? exchange : changedSource(exchange, out);
+  const object = read ?? (await readRequest(source));
+  const request = applyPolicies(object, { client, policies, pinned: choice.model, exchange });
+  const { model } = request;
+  const provider = providerFormat(client.name, endpoint.provider.formats(node, model));
+  if (provider === undefined) throw new ProxyError("llm_conversion_unsupported");
+  policies.addPrompt?.(request.body, client.name);
+  const { streaming } = request;
+  const to: ProviderCall = { wire: provider.name, model, streaming };
+  // Read before printing, which may change the client's object.
+  const facts = { requestModel: model, provider: node.identity, streaming, ...paramsOf(request.body) };
+  const hidesUsage = client === provider && streaming && !asksForUsage(client, request);
+  const inputBytes = (): number => textBytes(client.client?.texts.requestTexts(request.body));
+  const ledger = await openLedger(exchange, facts, inputBytes);
+  const guards = guardsOf(endpoint, client, exchange);
+  const rejection = await guards?.checkRequest(request.body);
+  if (rejection !== undefined) {
+    ledger.settle("failed");
+    return rejection;
+  }
+  const { body, toolNames, losses } = printProviderRequest(request, {
+    client,
+    provider,
+    endpoint,
+    call: to,
+    headers: source.requestHeaders,
+    exchange,
+  });
+  if (losses.length > 0)
+    deps.log.debug("fields that the provider cannot express were left out", {
+      provider: node.name,
+      fields: losses.join(" "),
+    });
+  const context = {
+    client,
+    provider,
+    request: request.body,
+    model,
+    toolNames,
+    ownForm: endpoint.provider.ownForm?.(to),
+    hidesUsage,
+    writesList: request.wantsList === true,
+    ledger,
+    guards,
+    streaming,
+    limitBytes: exchange.responseLimitBytes,
+  };
+  return send({ endpoint, to, out, body, context }, exchange, deps.upstream);
 }
 
 /** @returns undefined when no guards are configured */
@@ -120,7 +144,7 @@ function findClientFormat(exchange: RoutedExchange, { findRouteType }: AiPolicie
 }
 
 /** @throws ProxyError llm_upgrade_unsupported, llm_format_unserved */
-function requireServed({ name, format }: ClientFormat, { upgrade }: RoutedExchange): ChatFormat {
+export function requireServed({ name, format }: ClientFormat, { upgrade }: RoutedExchange): ChatFormat {
   // Clients that open Responses over a WebSocket fall back to HTTP at once on 426, and on no other status.
   if (name === "Responses" && upgrade !== undefined) throw new ProxyError("llm_upgrade_unsupported");
   if (format !== undefined) return format;

@@ -4,6 +4,7 @@
  */
 import { Losses } from "./conversation/losses.ts";
 import type { Endpoint } from "./endpoint.ts";
+import type { Exchange } from "../exchange/exchange.ts";
 import type { ChatFormat, LlmRequest, PrintedRequest } from "./formats/chat-format.ts";
 import { askForUsage } from "./formats/completions/stream-options.ts";
 import { ProxyError } from "../exchange/errors.ts";
@@ -17,6 +18,8 @@ interface Translation {
   readonly call: ProviderCall;
   /** Headers of the client. */
   readonly headers: HeaderList;
+  /** Expressions of the provider's last fields are evaluated in it. */
+  readonly exchange: Exchange;
 }
 
 export interface ProviderRequest {
@@ -30,11 +33,12 @@ const NO_TAGS: ReadonlySet<string> = new Set();
 
 /** @throws ProxyError llm_request_invalid, llm_conversion_unsupported */
 export function printProviderRequest(request: LlmRequest, translation: Translation): ProviderRequest {
-  const { endpoint, call, headers } = translation;
+  const { endpoint, call, headers, exchange } = translation;
   const losses = new Losses();
   const { body, toolNames } = printBody(request, translation, losses);
   if (call.streaming && call.wire === "Completions") askForUsage(body);
   endpoint.provider.adjustBody?.(body, { ...call, headers, losses }, endpoint.node);
+  endpoint.policies.finalFields?.apply(body, exchange);
   // Always printed from the parsed body: of a repeated key the provider could otherwise read another value than we did.
   return { body: Buffer.from(JSON.stringify(body)), toolNames, losses: losses.names };
 }

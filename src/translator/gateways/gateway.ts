@@ -16,7 +16,7 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Reason } from "../../api/conditions.ts";
 import { objectId, type ObjectId } from "../../api/object.ts";
-import { GATEWAY_GROUP, nameKey } from "../../api/refs.ts";
+import { GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../../api/refs.ts";
 import { resourceOf } from "../../ir/encode.ts";
 import { bindKey, gatewayKey, listenerKey, setListenerKey } from "../../ir/keys.ts";
 import type { Resource } from "../../ir/resource.ts";
@@ -38,6 +38,8 @@ type Listener = NonNullable<Gateway["spec"]["listeners"]>[number];
 const HTTP_ROUTE: RouteGroupKind = { group: GATEWAY_GROUP, kind: "HTTPRoute" };
 const GRPC_ROUTE: RouteGroupKind = { group: GATEWAY_GROUP, kind: "GRPCRoute" };
 const TCP_ROUTE: RouteGroupKind = { group: GATEWAY_GROUP, kind: "TCPRoute" };
+/** Models attach only to listeners that ask for them. */
+const GW_MODEL: RouteGroupKind = { group: GWPROXY_GROUP, kind: "GwModel" };
 const TLS_ROUTE: RouteGroupKind = { group: GATEWAY_GROUP, kind: "TLSRoute" };
 
 /** The supported protocols and the route kinds that each accepts. */
@@ -180,9 +182,10 @@ function conflict(
 }
 
 function supportedKinds(listener: Listener): { kinds: RouteGroupKind[]; error: ConditionError | undefined } {
-  const served = servedKinds(listener);
   const asked = listener.allowedRoutes?.kinds ?? [];
-  if (asked.length === 0 || served.length === 0) return { kinds: [...served], error: undefined };
+  const usual = servedKinds(listener);
+  if (asked.length === 0 || usual.length === 0) return { kinds: [...usual], error: undefined };
+  const served = usual.includes(HTTP_ROUTE) ? [...usual, GW_MODEL] : usual;
   const kinds = served.filter((kind) => asked.some((one) => isSame(one, kind)));
   const refused = asked.filter((one) => !served.some((kind) => isSame(one, kind))).map(({ kind }) => kind);
   if (refused.length === 0) return { kinds, error: undefined };

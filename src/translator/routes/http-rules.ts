@@ -33,6 +33,10 @@ export type RouteContext = BackendCollections;
 export interface RuleContext extends RouteContext {
   readonly kind: "HTTPRoute" | "GRPCRoute";
   readonly namespace: string;
+  /** Name of the route, index of the rule, and where the route is attached. */
+  readonly name: string;
+  readonly at: number;
+  readonly parents: readonly ParentView[];
   readonly read: Read;
   report(error: RouteError): void;
 }
@@ -60,6 +64,9 @@ export function translateRoute<Rule>(
     translate(rule, {
       ...context,
       namespace: id.namespace,
+      name: id.name,
+      at,
+      parents,
       report: ({ path, ...rest }) => errors.push({ path: `spec.rules[${at}].${path}`, ...rest }),
     }),
   );
@@ -86,11 +93,16 @@ function backendsOf(rules: readonly HttpRule[]): string[] {
   return [...backends].sort();
 }
 
-/** Translates one rule. @param matches translates the matches of the rule and reports errors in them */
+/**
+ * Translates one rule.
+ * @param matches translates the matches of the rule and reports errors in them
+ * @param backends translates its backendRefs
+ */
 export function translateRule(
   rule: PlainRule,
   context: RuleContext,
   matches: (report: Report) => HttpMatch[],
+  backends: (context: RuleContext) => WeightedBackend[] = (here) => translateBackendRefs(rule, here),
 ): HttpRule {
   const messages: string[] = [];
   const matched = matches((path, message) => {
@@ -106,7 +118,7 @@ export function translateRule(
     name: rule.name ?? "",
     matches: matched,
     filters,
-    backends: (rule.backendRefs ?? []).map((ref, at) => translateBackendRef(ref, `backendRefs[${at}]`, context)),
+    backends: backends(context),
     invalidReason: messages.join("; "),
   });
 }
@@ -118,6 +130,10 @@ function filterPlace(place: FilterPlace["place"], context: RuleContext): FilterP
 function resolve(ref: BackendReference, context: RuleContext): string | ConditionError {
   const { kind, namespace, read } = context;
   return resolveBackend(ref, { group: GATEWAY_GROUP, kind, namespace }, context, read);
+}
+
+function translateBackendRefs({ backendRefs = [] }: PlainRule, context: RuleContext): WeightedBackend[] {
+  return backendRefs.map((ref, at) => translateBackendRef(ref, `backendRefs[${at}]`, context));
 }
 
 function translateBackendRef(ref: HTTPBackendRef, path: string, context: RuleContext): WeightedBackend {

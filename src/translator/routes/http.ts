@@ -4,31 +4,69 @@
  */
 import { create } from "@bufbuild/protobuf";
 import type { HTTPRoute, HTTPRouteRetry, HTTPRouteRule } from "../../../generated/types/gateway-api/httproute.ts";
-import { RetrySchema, type HttpRule, type Retry } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import {
+  RetrySchema,
+  WeightedBackendSchema,
+  type HttpRule,
+  type Retry,
+  type WeightedBackend,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { Reason } from "../../api/conditions.ts";
 import type { Read } from "../../lib/collections/graph.ts";
+import type { ReadableGroups } from "../../lib/collections/groups.ts";
 import { parseDuration } from "../../lib/time/duration.ts";
 import type { ParentView } from "../shared/views.ts";
+import { findModelConflict, findModelRuleError, isModelRule, modelsKeyOfRule } from "./model-rule.ts";
 import { MOST_ATTEMPTS } from "../policies/retry.ts";
 import { translateMatches } from "./matches.ts";
 import { translateRoute, translateRule, type RouteContext, type RuleContext } from "./http-rules.ts";
 import type { TranslatedRoute } from "./route.ts";
 
+export interface HttpRouteContext extends RouteContext {
+  /** Models that are attached to a listener itself, by listener. */
+  readonly directModels: ReadableGroups;
+}
+
 export function translateHttpRoute(
   route: HTTPRoute,
   parents: readonly ParentView[],
-  context: RouteContext,
+  { directModels, ...context }: HttpRouteContext,
   read: Read,
 ): TranslatedRoute {
-  return translateRoute(route, parents, { ...context, kind: "HTTPRoute", read }, translateHttpRule);
+  return translateRoute(route, parents, { ...context, kind: "HTTPRoute", read }, (rule, ruleContext) =>
+    translateHttpRule(rule, ruleContext, directModels),
+  );
 }
 
-function translateHttpRule(rule: HTTPRouteRule, context: RuleContext): HttpRule {
-  const message = translateRule(rule, context, (report) => translateMatches(rule.matches, report));
+function translateHttpRule(rule: HTTPRouteRule, context: RuleContext, directModels: ReadableGroups): HttpRule {
+  const message = translateRule(
+    rule,
+    context,
+    (report) => translateMatches(rule.matches, report),
+    isModelRule(rule) ? () => translateModelRule(rule, context, directModels) : undefined,
+  );
   return Object.assign(message, {
     ...timeout("requestTimeoutMs", rule.timeouts?.request),
     ...timeout("backendRequestTimeoutMs", rule.timeouts?.backendRequest),
     ...(rule.retry === undefined ? {} : { retry: translateRetry(rule.retry) }),
   });
+}
+
+/** Returns the Backend that stands for the models of the rule, or one that answers 500 when the rule cannot serve them. */
+function translateModelRule(
+  rule: HTTPRouteRule,
+  context: RuleContext,
+  directModels: ReadableGroups,
+): WeightedBackend[] {
+  const { namespace, name, at, parents, read } = context;
+  const error = findModelRuleError(rule, namespace);
+  const conflict = error === undefined ? findModelConflict(rule, parents, directModels, read) : undefined;
+  if (error !== undefined) context.report({ path: "backendRefs", reason: Reason.InvalidKind, message: error });
+  if (conflict !== undefined)
+    context.report({ path: "backendRefs", reason: Reason.ModelRoutingConflict, message: conflict });
+  const invalidReason = error ?? conflict ?? "";
+  const backend = invalidReason === "" ? modelsKeyOfRule(namespace, name, at) : "";
+  return [create(WeightedBackendSchema, { weight: 1, backend, invalidReason })];
 }
 
 /** Translates a retry; absent fields have the defaults of `traffic.retry`. Failed connections are always retried. */

@@ -5,7 +5,7 @@
  */
 import { Reason } from "../../api/conditions.ts";
 import type { ObjectId } from "../../api/object.ts";
-import type { ParentView, ListenerView, ConditionError, ParentRefView, TargetError, RouteError } from "./views.ts";
+import type { ParentView, ListenerView, ConditionError, ModelParent, TargetError, RouteError } from "./views.ts";
 import type { Resource } from "../../ir/resource.ts";
 import type { Diagnostic } from "./diagnostics.ts";
 
@@ -86,8 +86,10 @@ export interface TlsPolicyStatusInput extends StatusInputOf<"BackendTLSPolicy"> 
 }
 
 export interface ModelStatusInput extends StatusInputOf<"GwModel"> {
-  /** Parents that belong to this controller, as the status names them. */
-  readonly parents: readonly ParentRefView[];
+  /** Key of its resource. */
+  readonly key: string;
+  /** Parents that belong to this controller. */
+  readonly parents: readonly ModelParent[];
   readonly diagnostics: readonly Diagnostic[];
 }
 
@@ -146,13 +148,12 @@ export function diagnosticsOf(input: ObjectStatusInput): Diagnostic[] {
     case "TCPRoute":
     case "TLSRoute":
       return [
-        ...input.parents.flatMap(({ error, at }) =>
-          error === undefined ? [] : [makeError(codeOf(error.reason), `spec.parentRefs[${at}]`, error.message)],
-        ),
+        ...input.parents.flatMap((parent) => parentDiagnostics(parent, makeError)),
         ...input.errors.map(({ reason, path, message }) => makeError(codeOf(reason), path, message)),
       ];
-    case "GwBackend":
     case "GwModel":
+      return [...input.parents.flatMap((parent) => parentDiagnostics(parent, makeError)), ...input.diagnostics];
+    case "GwBackend":
     case "GwParameters":
       return [...input.diagnostics];
     case "BackendTLSPolicy":
@@ -175,6 +176,13 @@ export function diagnosticsOf(input: ObjectStatusInput): Diagnostic[] {
         ...input.diagnostics,
       ];
   }
+}
+
+function parentDiagnostics(
+  { error, at }: Pick<ParentView, "error" | "at">,
+  makeError: (code: string, path: string, message: string) => Diagnostic,
+): Diagnostic[] {
+  return error === undefined ? [] : [makeError(codeOf(error.reason), `spec.parentRefs[${at}]`, error.message)];
 }
 
 function listenerDiagnostics(

@@ -90,14 +90,6 @@ export interface AttachedListener {
   readonly hostnames: readonly string[];
 }
 
-/** A parent as the status names it: without section and port. */
-export interface ParentRefView {
-  readonly group: string;
-  readonly kind: string;
-  readonly namespace: string;
-  readonly name: string;
-}
-
 export interface TargetError {
   readonly path: string;
   readonly message: string;
@@ -132,4 +124,12 @@ export interface ServiceView {
   /** The name that a Service of type ExternalName points to; undefined for other types. */
   readonly externalName: string | undefined;
   readonly distribution: Distribution;
+}
+
+/** One parent object of a model, with all references to it. */
+export interface ModelParent extends Omit<ParentView, "gateway" | "listeners"> {
+  /** Gateways ("namespace/name") that serve the model because of this parent. */
+  readonly gateways: readonly string[];
+  /** Keys of the Backends that offer the model. */
+  readonly backends: readonly string[];
 }

@@ -123,8 +123,8 @@ const CASES: readonly Case[] = [
   {
     fields: ["routes"],
     name: "a path is read in the format that routes gives it",
-    block: `routes: {"*": Responses, /v1/responses: Completions}`,
-    path: "/v1/responses?x=y",
+    block: `routes: {"*": Detect, /v1/messages: Completions}`,
+    path: "/v1/messages?x=y",
     sent: BODY,
   },
 ];

@@ -385,7 +385,7 @@ const BAD_VENDOR_ANSWERS: readonly GuardService["answer"][] = [
   { body: { results: [{ flagged: "no" }], action: 1 } },
 ];
 
-/** Answers that no guard can use, from services that lie or die. */
+/** Unusable answers of a webhook. */
 const BAD_ANSWERS: readonly GuardService["answer"][] = [
   "die",
   { body: "not json" },
@@ -395,8 +395,7 @@ const BAD_ANSWERS: readonly GuardService["answer"][] = [
   { body: { action: { body: { neither: [] } } } },
   { body: { action: { body: { messages: [{ role: "user" }], choices: [{ message: {} }] } } } },
   { body: { action: { body: "no status" } } },
-  { body: { action: { body: "bad status", status_code: 99 } } },
-  { body: { action: { body: "bad status", status_code: "403" } } },
+  ...[99, "403"].map((status_code) => ({ body: { action: { body: "bad status", status_code } } })),
 ];
 
 const DOWN_TEXT = "failed to process LLM request: prompt guard failed";

@@ -141,7 +141,18 @@ const SECOND_VALUES: Readonly<Record<string, ChangeValue>> = {
   "defaults[].value": to("other"),
   "overrides[].field": to("other"),
   "overrides[].value": to("other"),
+  "finalTransformations[].expression": to('"other"'),
+  "finalTransformations[].field": to("other"),
   "transformations[].expression": to('"other"'),
+  "custom.backendRef.name": swap("one", "two"),
+  "parentRefs[].kind": swap("HTTPRoute", "Gateway"),
+  "parentRefs[].name": to("other"),
+  "parentRefs[].port": swap(8080, 8081),
+  provider: swap("custom", "llma"),
+  visibility: swap("Public", "Internal"),
+  "targets[].modelRef.name": to("nowhere"),
+  "targets[].priority": to(7),
+  "targets[].weight": to(1),
   "transformations[].field": to("other"),
 };
 

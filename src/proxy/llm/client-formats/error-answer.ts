@@ -10,6 +10,11 @@ const CODES: Readonly<Partial<Record<ProxyErrorCode, string>>> = {
   llm_model_missing: "missing_model",
   llm_model_invalid: "invalid_model",
   body_too_large: "request_body_too_large",
+  model_not_found: "model_not_found",
+  model_authorization_denied: "model_authorization_denied",
+  virtual_model_no_matching_target: "virtual_model_no_matching_target",
+  virtual_model_target_not_found: "virtual_model_target_not_found",
+  virtual_model_not_resolved: "virtual_model_not_resolved",
 };
 
 export interface ErrorAnswer {

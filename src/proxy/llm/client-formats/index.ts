@@ -62,8 +62,9 @@ const DETECT: ClientFormat = unserved("Detect", /(?!)/, printCompletionsError);
  * @returns Completions when no row matches
  */
 export function clientFormatOf(path: string, name?: string): ClientFormat {
-  if (name === DETECT.name) return DETECT;
-  return CLIENT_FORMATS.find((row) => (name === undefined ? row.path.test(path) : row.name === name)) ?? COMPLETIONS;
+  if (name === undefined) return CLIENT_FORMATS.find((row) => row.path.test(path)) ?? COMPLETIONS;
+  // Of two rows of one name the last one is that of OpenAI, whose paths are less specific.
+  return name === DETECT.name ? DETECT : (CLIENT_FORMATS.findLast((row) => row.name === name) ?? COMPLETIONS);
 }
 
 const ROUTE_TYPES: Readonly<Partial<Record<RouteType, string>>> = {

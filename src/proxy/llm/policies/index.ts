@@ -20,6 +20,8 @@ export interface AiPolicies {
   readonly addPrompt: AddPrompt | undefined;
   /** `promptCaching`, applied to the conversation that is printed for the provider. */
   readonly markCache: MarkCache | undefined;
+  /** Fields of the body in the provider's format, computed last. */
+  readonly finalFields: BodyFields | undefined;
 }
 
 const NONE: AiPolicies = {
@@ -28,6 +30,7 @@ const NONE: AiPolicies = {
   renameModel: undefined,
   addPrompt: undefined,
   markCache: undefined,
+  finalFields: undefined,
 };
 
 export function compileAiPolicies(
@@ -35,7 +38,8 @@ export function compileAiPolicies(
   { expression }: Pick<BackendDeps, "expression">,
 ): AiPolicies {
   if (policy === undefined) return NONE;
-  const { routes, overrides, transformations, defaults, modelAliases, prompt, promptCaching } = policy;
+  const { routes, overrides, transformations, defaults, modelAliases, prompt, promptCaching, finalTransformations } =
+    policy;
   const setsFields = overrides.length + transformations.length + defaults.length > 0;
   return {
     findRouteType: Object.keys(routes).length === 0 ? undefined : compileRoutes(routes),
@@ -43,5 +47,9 @@ export function compileAiPolicies(
     renameModel: Object.keys(modelAliases).length === 0 ? undefined : compileModelAliases(modelAliases),
     addPrompt: prompt === undefined ? undefined : compilePrompt(prompt),
     markCache: promptCaching === undefined ? undefined : compilePromptCaching(promptCaching),
+    finalFields:
+      finalTransformations.length === 0
+        ? undefined
+        : new BodyFields({ overrides: [], transformations: finalTransformations, defaults: [] }, expression),
   };
 }

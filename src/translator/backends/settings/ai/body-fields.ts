@@ -21,19 +21,20 @@ export function translateTransformations(
   _context: SettingsContext,
   report: Report,
 ): AiFields {
+  return { transformations: translateComputedFields(fields, report) };
+}
+
+export function translateComputedFields(
+  fields: readonly FieldTransformation[],
+  report: Report,
+): { field: string; expression: string }[] {
   // An expression that does not compile removes its field, so that the client's value never passes in its place.
   const context = { report: (path: string, message: string) => report(path, message, "warning") };
-  return {
-    transformations: fields.map(({ field, expression }, at) => ({
-      field,
-      expression: checkExpression(
-        expression,
-        `[${at}].expression`,
-        context,
-        phaseOfBackend(`ai.transformations[${at}].expression`),
-      ),
-    })),
-  };
+  const phase = phaseOfBackend("ai.transformations[0].expression");
+  return fields.map(({ field, expression }, at) => ({
+    field,
+    expression: checkExpression(expression, `[${at}].expression`, context, phase),
+  }));
 }
 
 function translateField({ field, value }: FieldDefault): { field: string; valueJson: string } {

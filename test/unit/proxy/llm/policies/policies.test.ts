@@ -30,7 +30,7 @@ function field(name: string, value: unknown): { field: string; valueJson: string
 }
 
 test("nothing is compiled that is not configured", () => {
-  const names = ["findRouteType", "fields", "renameModel", "addPrompt", "markCache"];
+  const names = ["findRouteType", "fields", "renameModel", "addPrompt", "markCache", "finalFields"];
   const none = Object.fromEntries(names.map((name) => [name, undefined]));
   assert.deepEqual(compileAiPolicies(undefined, { expression: () => assert.fail() }), none);
   assert.deepEqual(compile({}), none);

@@ -1,0 +1,64 @@
+/**
+ * Answers `GET /v1/models` and `GET /v1/models/<id>` in a form that the clients of OpenAI and of Anthropic read: the
+ * members of both, side by side. The handler of models uses it.
+ */
+import { HeaderList } from "../../../lib/header-list.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import type { Reply } from "../../exchange/exchange.ts";
+import type { JsonObject } from "../json.ts";
+import type { ConcreteModel, VirtualModel } from "./compile.ts";
+
+/** Owner of models that this gateway makes up itself. */
+const VIRTUAL_OWNER = "gwproxy";
+
+const PATH = /^(?:\/v1)?\/models(?:\/(.+?))?\/*$/;
+
+/**
+ * @param path without the query
+ * @throws ProxyError model_not_found
+ */
+export function listModels(path: string, models: readonly (ConcreteModel | VirtualModel)[]): Reply {
+  const id = PATH.exec(path)?.[1];
+  if (id === undefined) return replyWith(printList(models));
+  const name = decodeSegment(id);
+  const found = models.find(({ match }) => match === name);
+  if (found === undefined) throw new ProxyError("model_not_found", { text: `model "${name}" not found` });
+  return replyWith(printModel(found));
+}
+
+function printList(models: readonly (ConcreteModel | VirtualModel)[]): JsonObject {
+  return {
+    object: "list",
+    data: models.map(printModel),
+    has_more: false,
+    first_id: models[0]?.match ?? null,
+    last_id: models.at(-1)?.match ?? null,
+  };
+}
+
+function printModel(model: ConcreteModel | VirtualModel): JsonObject {
+  const { match, createdAtMs } = model;
+  return {
+    id: match,
+    object: "model",
+    created: Math.floor(createdAtMs / 1000),
+    owned_by: "endpoint" in model ? model.endpoint.node.identity : VIRTUAL_OWNER,
+    type: "model",
+    display_name: match,
+    created_at: new Date(createdAtMs).toISOString(),
+  };
+}
+
+function decodeSegment(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // A broken escape is the name as it stands, which no model has.
+    return text;
+  }
+}
+
+function replyWith(body: JsonObject): Reply {
+  const headers = new HeaderList(["content-type", "application/json"]);
+  return { status: 200, headers, body: Buffer.from(JSON.stringify(body)), upstream: false };
+}

@@ -1,0 +1,390 @@
+/** GwModel through real sockets: attachment, choice by name, virtual models, the list, and errors. */
+import assert from "node:assert/strict";
+import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
+import { test } from "node:test";
+import { documents, gatewayOf, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
+import { call, parseJson, type Answer } from "../../support/clients/http.ts";
+import { contextOf, prove, type ProofContext } from "../../support/proofs/prove.ts";
+import { startEcho, type Echo } from "../../support/servers/echo.ts";
+
+const KINDS = "allowedRoutes: {kinds: [{kind: HTTPRoute}, {group: gwproxy.dev, kind: GwModel}]}";
+const GATEWAY = gatewayOf([
+  `{name: http, port: 8080, protocol: HTTP, ${KINDS}}`,
+  `{name: second, port: 8081, protocol: HTTP, ${KINDS}}`,
+]);
+
+/** A Service that leads to a port of this machine, which a baseURL may not name. */
+function service(name: string, port: number): string {
+  return `
+apiVersion: v1
+kind: Service
+metadata: {name: ${name}}
+spec:
+  ports: [{name: http, port: 80}]
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: ${name}-1, labels: {kubernetes.io/service-name: ${name}}}
+addressType: IPv4
+ports: [{name: http, port: ${port}, protocol: TCP}]
+endpoints: [{addresses: [127.0.0.1], conditions: {ready: true}}]
+`;
+}
+
+interface ModelParts {
+  /** Flow YAML of the items of parentRefs. */
+  readonly parents?: string;
+  /** Further members of spec in flow YAML. */
+  readonly more?: string;
+  /** The Service of the provider. */
+  readonly to?: string;
+}
+
+function model(name: string, { parents = "{name: gw}", more = "", to = "one" }: ModelParts = {}): string {
+  const custom = `provider: custom, custom: {formats: [{type: Completions}], backendRef: {name: ${to}, port: 80}}`;
+  return gwModel(name, `parentRefs: [${parents}], ${custom}${more === "" ? "" : `, ${more}`}`);
+}
+
+function virtual(name: string, choice: string, parents = "{name: gw}"): string {
+  return gwModel(name, `parentRefs: [${parents}], virtualModel: {${choice}}`);
+}
+
+function gwModel(name: string, spec: string): string {
+  return `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwModel
+metadata: {name: ${name}, creationTimestamp: "2026-01-02T03:04:05Z"}
+spec: {${spec}}
+`;
+}
+
+/** A route to models below /team. @param rule more members of the rule @param prefix what the rule matches */
+function modelRoute(name: string, rule = "", prefix = "/team"): string {
+  return `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: ${name}}
+spec:
+  parentRefs: [{name: gw}]
+  rules:
+    - matches: [{path: {type: PathPrefix, value: ${prefix}}}]
+      ${rule}
+      backendRefs: [{group: gwproxy.dev, kind: GwModel, name: "*"}]
+`;
+}
+
+interface Served {
+  readonly gateway: TestGateway;
+  readonly one: Echo;
+  readonly two: Echo;
+  /** Asks for a model. */
+  ask(model: string, options?: AskOptions): Promise<Answer>;
+  /** Asks for a model; resolves with the service that answered and the model that it was asked for. */
+  asked(model: string, options?: AskOptions): Promise<string>;
+}
+
+interface AskOptions {
+  readonly path?: string;
+  readonly port?: number;
+  readonly headers?: Record<string, string>;
+  readonly body?: object;
+}
+
+async function serve(context: ProofContext, ...objects: readonly string[]): Promise<Served> {
+  const one = await startEcho(context, { tag: "one" });
+  const two = await startEcho(context, { tag: "two" });
+  const services = [service("one", one.port), service("two", two.port)];
+  const gateway = await startGateway(context, documents(GATEWAY, ...services, ...objects));
+  const ask: Served["ask"] = (name, { path = "/v1/chat/completions", port = 8080, headers = {}, body = {} } = {}) =>
+    call(gateway.url(port) + path, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify({ model: name, messages: [{ role: "user", content: "hi" }], ...body }),
+    });
+  return {
+    gateway,
+    one,
+    two,
+    ask,
+    async asked(name, options) {
+      const { status, headers, body } = await ask(name, options);
+      assert.equal(status, 200, body);
+      const sent = parseJson((parseJson(body) as { body: string }).body) as { model: string };
+      return `${String(headers["x-upstream"])} ${sent.model}`;
+    },
+  };
+}
+
+async function refusal(answer: Promise<Answer>): Promise<string> {
+  const { status, body } = await answer;
+  const { error } = parseJson(body) as { error?: { code?: string; message?: string } };
+  return `${status} ${error?.code}`;
+}
+
+const SPEC = "GwModel spec";
+
+prove(
+  [`${SPEC}.match.model`, `${SPEC}.parentRefs[].name`, `${SPEC}.provider`, `${SPEC}.custom.backendRef.name`],
+  "an exact name comes before patterns, and the longer pattern before the shorter one",
+  async (context) => {
+    const { ask, asked } = await serve(
+      context,
+      model("any", { more: `match: {model: "g*"}` }),
+      model("long", { more: `match: {model: "gpt-*"}`, to: "two" }),
+      model("gpt-exact"),
+      model("tail", { more: `match: {model: "*-mini"}`, to: "two" }),
+    );
+    assert.equal(await asked("gpt-exact"), "one gpt-exact");
+    assert.equal(await asked("gpt-4"), "two gpt-4");
+    assert.equal(await asked("gemini"), "one gemini");
+    assert.equal(await asked("o1-mini"), "two o1-mini");
+    assert.equal(await refusal(ask("tail")), "404 model_not_found");
+  },
+);
+
+prove(
+  [`${SPEC}.parentRefs[].sectionName`, `${SPEC}.parentRefs[].port`],
+  "a model serves on the listeners that it names, and no listener without it has the paths of models",
+  async (context) => {
+    const { ask, asked } = await serve(
+      context,
+      model("by-section", { parents: "{name: gw, sectionName: second}" }),
+      model("by-port", { parents: "{name: gw, port: 8081}" }),
+    );
+    assert.equal(await asked("by-section", { port: 8081 }), "one by-section");
+    assert.equal(await asked("by-port", { port: 8081 }), "one by-port");
+    assert.equal((await ask("by-section", { port: 8080 })).status, 404);
+    assert.equal((await ask("by-port", { port: 8080 })).status, 404);
+  },
+);
+
+prove(
+  `${SPEC}.parentRefs[].kind`,
+  "a rule of a route offers the models that name it, below its prefix",
+  async (context) => {
+    const { ask, asked } = await serve(
+      context,
+      modelRoute("team", "name: models"),
+      model("small", { parents: "{kind: HTTPRoute, name: team, sectionName: models}" }),
+      model("large", { parents: "{kind: HTTPRoute, name: team, sectionName: models}", to: "two" }),
+    );
+    assert.equal(await asked("small", { path: "/team/v1/chat/completions" }), "one small");
+    assert.equal(await asked("large", { path: "/team/v1/chat/completions" }), "two large");
+    assert.equal((await ask("small")).status, 404, "the listener itself has no models");
+    assert.equal(await refusal(ask("none", { path: "/team/v1/chat/completions" })), "404 model_not_found");
+  },
+);
+
+prove(
+  [`${SPEC}.visibility`, `${SPEC}.virtualModel.weighted.targets[].modelRef.name`],
+  "an internal model is reached through a virtual one alone, and is not listed",
+  async (context) => {
+    const { gateway, ask, asked } = await serve(
+      context,
+      model("hidden", { more: "visibility: Internal" }),
+      virtual("front", "weighted: {targets: [{modelRef: {name: hidden}}]}"),
+    );
+    assert.equal(await refusal(ask("hidden")), "404 model_not_found");
+    assert.equal(await asked("front"), "one hidden");
+    const { body } = await call(`${gateway.url()}/v1/models`);
+    assert.deepEqual(
+      (parseJson(body) as { data: { id: string }[] }).data.map(({ id }) => id),
+      ["front"],
+    );
+  },
+);
+
+prove(
+  [`${SPEC}.virtualModel.weighted.targets[].weight`, `${SPEC}.virtualModel.weighted.targets[].model`],
+  "weights share the requests, and a target is asked for by its name",
+  async (context) => {
+    const { asked } = await serve(
+      context,
+      model("any", { more: `match: {model: "*"}` }),
+      model("other", { to: "two" }),
+      virtual(
+        "mix",
+        "weighted: {targets: [{modelRef: {name: any}, model: chosen, weight: 1}, {modelRef: {name: other}, weight: 1000000}]}",
+      ),
+      virtual("named", "weighted: {targets: [{modelRef: {name: any}, model: chosen}]}"),
+    );
+    const answers = await Promise.all(Array.from({ length: 20 }, () => asked("mix")));
+    assert.deepEqual([...new Set(answers)], ["two other"]);
+    assert.equal(await asked("named"), "one chosen");
+  },
+);
+
+prove(
+  [
+    `${SPEC}.virtualModel.conditional.targets[].when`,
+    `${SPEC}.virtualModel.conditional.targets[].modelRef.name`,
+    `${SPEC}.virtualModel.conditional.targets[].model`,
+  ],
+  "the first condition that is true chooses, over the request and its body",
+  async (context) => {
+    const conditions = `[{modelRef: {name: any}, model: big, when: "size(llmRequest.messages) > 1"}, {modelRef: {name: other}, when: "request.headers['x-tier'] == 'gold'"}]`;
+    const { ask, asked } = await serve(
+      context,
+      model("any", { more: `match: {model: "*"}` }),
+      model("other", { to: "two" }),
+      virtual("auto", `conditional: {targets: ${conditions}}`),
+    );
+    const messages = [1, 2].map((text) => ({ role: "user", content: String(text) }));
+    assert.equal(await asked("auto", { body: { messages } }), "one big");
+    assert.equal(await asked("auto", { headers: { "x-tier": "gold" } }), "two other");
+    assert.equal(await refusal(ask("auto")), "400 virtual_model_no_matching_target");
+  },
+);
+
+const EVICT = `policies: {health: {unhealthyCondition: "response.code >= 500", eviction: {duration: 1h}}}`;
+
+prove(
+  [
+    `${SPEC}.virtualModel.failover.targets[].priority`,
+    `${SPEC}.virtualModel.failover.targets[].modelRef.name`,
+    `${SPEC}.policies.health.unhealthyCondition`,
+  ],
+  "a failover asks the lowest priority first, and the next one once its models are evicted",
+  async (context) => {
+    const { gateway, two, ask, asked } = await serve(
+      context,
+      // The echo answers a path that begins with /status/503 with that status.
+      gwModel(
+        "first",
+        `parentRefs: [{name: gw}], provider: custom, custom: {formats: [{type: Completions, path: /status/503}], backendRef: {name: one, port: 80}}, ${EVICT}`,
+      ),
+      model("spare", { to: "two" }),
+      virtual(
+        "safe",
+        "failover: {targets: [{modelRef: {name: spare}, priority: 1}, {modelRef: {name: first}, priority: 0}]}",
+      ),
+    );
+    assert.equal((await ask("safe")).status, 503);
+    assert.equal(two.seen.length, 0);
+    assert.equal(await asked("safe"), "two spare");
+    assert.ok(gateway);
+  },
+);
+
+prove(
+  [`${SPEC}.policies.authorization.action`, `${SPEC}.policies.authorization.policy.matchExpressions[]`],
+  "a model that the client may not use is passed over, denied, and not listed",
+  async (context) => {
+    const rule = `policies: {authorization: {action: Allow, policy: {matchExpressions: ["request.headers['x-team'] == 'a'"]}}}`;
+    const { gateway, ask, asked } = await serve(
+      context,
+      model("gpt", { more: rule }),
+      model("rest", { more: `match: {model: "g*"}`, to: "two" }),
+      model("closed", { more: rule }),
+    );
+    const headers = { "x-team": "a" };
+    assert.equal(await asked("gpt", { headers }), "one gpt");
+    assert.equal(await asked("gpt"), "two gpt");
+    assert.equal(await refusal(ask("closed")), "403 model_authorization_denied");
+    const listed = async (more: Record<string, string>): Promise<string[]> => {
+      const { body } = await call(`${gateway.url()}/v1/models`, { headers: more });
+      return (parseJson(body) as { data: { id: string }[] }).data.map(({ id }) => id);
+    };
+    assert.deepEqual([await listed(headers), await listed({})], [["closed", "gpt"], []]);
+  },
+);
+
+prove(
+  [
+    `${SPEC}.policies.transformations[].field`,
+    `${SPEC}.policies.transformations[].expression`,
+    `${SPEC}.policies.finalTransformations[].field`,
+    `${SPEC}.policies.finalTransformations[].expression`,
+    `${SPEC}.policies.headers.request.set[].name`,
+    `${SPEC}.policies.headers.request.set[].value`,
+    `${SPEC}.policies.headers.request.add[].name`,
+    `${SPEC}.policies.headers.request.add[].value`,
+    `${SPEC}.policies.headers.request.remove[]`,
+    `${SPEC}.policies.headers.response.set[].name`,
+    `${SPEC}.policies.headers.response.set[].value`,
+    `${SPEC}.policies.auth.key`,
+  ],
+  "policies of a model change its requests and answers",
+  async (context) => {
+    const final = `finalTransformations: [{field: user, expression: "'of ' + llmRequest.model"}]`;
+    const headers = `headers: {request: {set: [{name: x-set, value: 'a"\\b'}], add: [{name: x-add, value: more}], remove: [x-gone]}, response: {set: [{name: x-upstream, value: hidden}]}}`;
+    const { ask } = await serve(
+      context,
+      model("m", {
+        more: `policies: {transformations: [{field: max_tokens, expression: "llmRequest.max_tokens * 2"}], ${final}, auth: {key: secret}, ${headers}}`,
+      }),
+    );
+    const answer = await ask("m", {
+      headers: { "x-gone": "1", "x-add": "one", authorization: "Bearer of-the-client" },
+      body: { max_tokens: 4 },
+    });
+    assert.equal(answer.status, 200, answer.body);
+    assert.equal(answer.headers["x-upstream"], "hidden");
+    const sent = parseJson(answer.body) as { headers: Record<string, string>; body: string };
+    const { "x-set": set, "x-add": add, "x-gone": gone, authorization } = sent.headers;
+    assert.deepEqual([set, add, gone, authorization], ['a"\\b', "one, more", undefined, "Bearer secret"]);
+    const { max_tokens, user } = parseJson(sent.body) as { max_tokens: number; user: string };
+    assert.deepEqual([max_tokens, user], [8, "of m"]);
+  },
+);
+
+test("both official clients read the list of models and one entry of it", async (t) => {
+  const { gateway } = await serve(
+    contextOf(t),
+    model("plain"),
+    model("pattern", { more: `match: {model: "p*"}` }),
+    model("slash", { more: "match: {model: meta/llama}" }),
+    virtual("auto", "weighted: {targets: [{modelRef: {name: plain}}]}"),
+  );
+  const openai = new OpenAI({ baseURL: `${gateway.url()}/v1`, apiKey: "k", maxRetries: 0 });
+  const anthropic = new Anthropic({ baseURL: gateway.url(), apiKey: "k", maxRetries: 0 });
+  const ids: string[] = [];
+  for await (const { id } of openai.models.list()) ids.push(id);
+  assert.deepEqual(ids, ["auto", "meta/llama", "plain"]);
+  const names: string[] = [];
+  for await (const { id, display_name, created_at } of anthropic.models.list())
+    names.push(`${id} ${display_name} ${created_at}`);
+  assert.deepEqual(
+    names,
+    ids.map((id) => `${id} ${id} 2026-01-02T03:04:05.000Z`),
+  );
+  const one = await openai.models.retrieve("meta/llama");
+  assert.deepEqual([one.id, one.object, one.owned_by, one.created], ["meta/llama", "model", "custom", 1767323045]);
+  assert.equal((await anthropic.models.retrieve("plain")).id, "plain");
+  await assert.rejects(openai.models.retrieve("pattern"), { status: 404, code: "model_not_found" });
+});
+
+test("errors on a listener with models have the format of the client", async (t) => {
+  const { ask, one } = await serve(
+    contextOf(t),
+    model("m"),
+    model("elsewhere", { parents: "{name: gw, sectionName: second}" }),
+    virtual("deep", "weighted: {targets: [{modelRef: {name: flat}}]}"),
+    virtual("flat", "weighted: {targets: [{modelRef: {name: m}}]}"),
+    virtual("far", "weighted: {targets: [{modelRef: {name: elsewhere}}]}"),
+  );
+  assert.equal(await refusal(ask("deep")), "404 virtual_model_not_resolved");
+  assert.equal(await refusal(ask("far")), "404 virtual_model_target_not_found");
+  assert.equal(await refusal(ask("")), "400 missing_model");
+  assert.equal(await refusal(ask("m", { body: { model: 5 } })), "400 invalid_model");
+  assert.equal(one.seen.length, 0);
+});
+
+test("a route of every path and models on the same listener are refused, and mended by an edit", async (t) => {
+  const routed = model("small", { parents: "{kind: HTTPRoute, name: all}" });
+  const { ask, asked, gateway, one } = await serve(contextOf(t), modelRoute("all", "", "/"), routed, model("direct"));
+  assert.equal((await ask("small")).status, 500);
+  const services = [service("one", one.port)];
+  await gateway.change(documents(GATEWAY, ...services, modelRoute("all", "", "/"), routed));
+  assert.equal(await asked("small"), "one small");
+});
+
+test("an edit of a model takes effect while others serve on", async (t) => {
+  const { ask, asked, gateway, one, two } = await serve(contextOf(t), model("a"), model("b"));
+  const services = [service("one", one.port), service("two", two.port)];
+  await gateway.change(documents(GATEWAY, ...services, model("a", { to: "two" }), model("c")));
+  assert.equal(await asked("a"), "two a");
+  assert.equal(await asked("c"), "one c");
+  assert.equal(await refusal(ask("b")), "404 model_not_found");
+});
