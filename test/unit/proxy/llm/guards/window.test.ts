@@ -1,0 +1,228 @@
+/** Streams under response guards: no border between chunks, events or windows hides a match, and nothing is lost. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import {
+  BuiltinPattern,
+  GuardAction,
+  GuardSchema,
+  GuardScope,
+  PromptGuardSchema,
+  RegexGuardSchema,
+  WebhookGuardSchema,
+} from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { HeaderList } from "../../../../../src/lib/header-list.ts";
+import { CalloutError, type Callout } from "../../../../../src/proxy/callouts/callout.ts";
+import type { BodyStream } from "../../../../../src/proxy/exchange/body.ts";
+import { completionsTexts } from "../../../../../src/proxy/llm/formats/completions/texts.ts";
+import type { FormatTexts } from "../../../../../src/proxy/llm/formats/guarded-text.ts";
+import { messagesTexts } from "../../../../../src/proxy/llm/formats/messages/texts.ts";
+import { responsesTexts } from "../../../../../src/proxy/llm/formats/responses/texts.ts";
+import { compilePromptGuards, RequestGuards } from "../../../../../src/proxy/llm/guards/run.ts";
+import { assertProperty } from "../../../../support/fixtures/seed.ts";
+import { fakeUpstream, readBody, streamFrom, testDeps, TestExchange } from "../../../../support/gateway/llm-harness.ts";
+
+const SECRET = "123-45-6789";
+const BLOCKED = `data: ${JSON.stringify({ error: { type: "guardrail_blocked", code: "guardrail_intervention", message: "no" } })}\n\n`;
+const LIMIT = 65_536;
+
+interface Setup {
+  readonly texts?: FormatTexts;
+  readonly scope?: readonly GuardScope[];
+  /** A service to ask in place of the pattern. */
+  readonly callout?: Callout;
+  readonly limit?: number;
+}
+
+function guard(
+  source: BodyStream,
+  { texts = completionsTexts, scope = [GuardScope.MESSAGES], callout, limit = LIMIT }: Setup = {},
+): BodyStream {
+  const regex = create(RegexGuardSchema, { builtins: [BuiltinPattern.SSN] });
+  const webhook = create(WebhookGuardSchema);
+  const policy = create(PromptGuardSchema, {
+    streaming: true,
+    response: [
+      create(GuardSchema, {
+        scope: [...scope],
+        action: GuardAction.REJECT,
+        response: { message: "no", status: 403 },
+        kind: callout === undefined ? { case: "regex", value: regex } : { case: "webhook", value: webhook },
+      }),
+    ],
+  });
+  const deps = testDeps(fakeUpstream(() => assert.fail("nothing is sent")));
+  const guards = compilePromptGuards(policy, { ...deps, callout: () => callout ?? assert.fail("no service") });
+  assert.ok(guards);
+  const exchange = new TestExchange(Buffer.alloc(0));
+  return new RequestGuards(guards, texts, exchange).checkStream(source, new HeaderList(), limit);
+}
+
+function chunk(content: string, index = 0): string {
+  return `data: ${JSON.stringify({ model: "m", choices: [{ index, delta: { content } }] })}\n\n`;
+}
+
+/** Splits a text at the given places. */
+function split(text: string, ...places: readonly number[]): string[] {
+  const ends = [...places, text.length];
+  return ends.map((end, index) => text.slice(index === 0 ? 0 : ends[index - 1], end));
+}
+
+async function checked(pieces: readonly string[], setup?: Setup): Promise<string> {
+  const { text, error } = await readBody(guard(streamFrom(pieces.map((piece) => Buffer.from(piece))), setup));
+  assert.equal(error, undefined);
+  return text;
+}
+
+test("a match is found at every offset of a window, however events and chunks divide it", async () => {
+  const filler = "word ".repeat(260);
+  for (let offset = 0; offset <= 1_300; offset += 7)
+    for (const cut of [0, 3, 6, 11]) {
+      const text = `${filler.slice(0, offset)} ${SECRET} ${filler.slice(offset)}`;
+      const at = Math.min(offset + 1 + cut, text.length);
+      const events = split(text, at)
+        .map((part) => chunk(part))
+        .join("");
+      const answer = await checked([events.slice(0, at), events.slice(at), "data: [DONE]\n\n"]);
+      assert.ok(answer.endsWith(BLOCKED), `at ${offset}, cut at ${cut}`);
+      assert.ok(!answer.includes(SECRET) && !answer.includes("[DONE]"));
+    }
+});
+
+test("a stream without a match passes byte for byte, whatever the chunks", async () => {
+  const events = `: hello\n\nevent: x\r\nid: 1\r\n${chunk("a".repeat(900))}${chunk("zwölf ☂ ".repeat(90))}data: {"usage":1}\n\n`;
+  const whole = Buffer.from(`${events.repeat(4)}data: [DONE]\n\n`);
+  await assertProperty(
+    fc.asyncProperty(fc.array(fc.nat(whole.length), { maxLength: 12 }), async (places) => {
+      const ends = [...places, whole.length].sort((a, b) => a - b);
+      const chunks = ends.map((end, index) => whole.subarray(index === 0 ? 0 : ends[index - 1], end));
+      const { text, error } = await readBody(guard(streamFrom(chunks)));
+      assert.deepEqual([text, error], [whole.toString(), undefined]);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test("nothing of an event leaves before the window that holds its text has passed", async () => {
+  const events = `${chunk("b".repeat(1_500))}${chunk("harmless")}`;
+  const secret = chunk(`it is ${SECRET}`);
+  for (let cut = 0; cut < secret.length; cut++) {
+    const answer = await checked([events + secret.slice(0, cut), secret.slice(cut)]);
+    assert.ok(answer.startsWith(chunk("b".repeat(1_500))) && answer.endsWith(BLOCKED), `cut at ${cut}`);
+    assert.ok(!answer.includes("it is"), `cut at ${cut}`);
+  }
+});
+
+test("choices are apart, so that texts of two never make a match and each of them does", async () => {
+  const apart = [chunk("123-45-", 0), chunk("6789", 1)];
+  assert.equal(await checked(apart), apart.join(""));
+  const woven = [chunk("123-", 0), chunk("x ", 1), chunk("45-", 0), chunk("y", 1), chunk("6789", 0)];
+  assert.equal(await checked(woven), BLOCKED);
+  assert.equal(await checked([chunk("fine", 0), chunk(`see ${SECRET}`, 1)]), BLOCKED);
+});
+
+test("arguments of a call are checked where they are in scope, with their escapes resolved", async () => {
+  const call = (text: string): string =>
+    `data: ${JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [{ index: 0, function: { arguments: text } }] } }] })}\n\n`;
+  const events = [call('{"a":"123\\u00'), call("2d45-67"), call('89"}')];
+  assert.equal(await checked(events, { scope: [GuardScope.TOOL_INPUT] }), BLOCKED);
+  assert.equal(await checked(events), events.join(""));
+});
+
+test("the events of other formats are read as well", async () => {
+  const event = (value: object): string => `data: ${JSON.stringify(value)}\n\n`;
+  const block = (text: string, index = 0): string =>
+    event({ type: "content_block_delta", index, delta: { type: "text_delta", text } });
+  assert.equal(await checked([block("123-45"), block("-6789")], { texts: messagesTexts }), BLOCKED);
+  const delta = (text: string): string =>
+    event({ type: "response.output_text.delta", item_id: "i", output_index: 0, content_index: 0, delta: text });
+  const done = (text: string): string => event({ type: "response.output_text.done", item_id: "i", text });
+  assert.equal(await checked([delta("123-45"), delta("-6789")], { texts: responsesTexts }), BLOCKED);
+  assert.equal(await checked([done(SECRET)], { texts: responsesTexts }), BLOCKED);
+  const repeated = [delta("harmless"), done("harmless")];
+  assert.equal(await checked(repeated, { texts: responsesTexts }), repeated.join(""));
+});
+
+test("a full buffer without text is released, and an event beyond the limit breaks the stream off", async () => {
+  const silent = `data: ${JSON.stringify({ pad: "x".repeat(300) })}\n\n`;
+  assert.equal(
+    await checked(
+      Array.from({ length: 9 }, () => silent),
+      { limit: 1_000 },
+    ),
+    silent.repeat(9),
+  );
+  const { error } = await readBody(guard(streamFrom([Buffer.from(`data: ${"x".repeat(2_000)}`)]), { limit: 1_000 }));
+  assert.match(String(error), /upstream|response|LLM/i);
+});
+
+test("a source that breaks off passes nothing that was not checked", async () => {
+  const source = streamFrom([Buffer.from(chunk("unchecked"))], new Error("broken"));
+  const { text, error } = await readBody(guard(source));
+  assert.deepEqual([text, error?.message], ["", "broken"]);
+});
+
+/** A service whose calls end when the test says so. */
+function slowService(): { callout: Callout; asked: unknown[]; finish: (answer: object | Error) => Promise<void> } {
+  const waiting: PromiseWithResolvers<object>[] = [];
+  const asked: unknown[] = [];
+  const unused = (): never => assert.fail("not used by webhooks");
+  const callout: Callout = {
+    path: "",
+    invalidReason: undefined,
+    unary: unused,
+    stream: unused,
+    async http({ body }) {
+      asked.push(JSON.parse(String(body)));
+      const one = Promise.withResolvers<object>();
+      waiting.push(one);
+      const answer = await one.promise;
+      return { status: 200, headers: new HeaderList(), body: Buffer.from(JSON.stringify(answer)) };
+    },
+  };
+  const finish = async (answer: object | Error): Promise<void> => {
+    const one = waiting.shift() ?? assert.fail("the service was not asked");
+    if (answer instanceof Error) one.reject(answer);
+    else one.resolve(answer);
+    await new Promise(setImmediate);
+  };
+  return { callout, asked, finish };
+}
+
+test("a slow service holds the stream back, and what came meanwhile is checked before it leaves", async () => {
+  const { callout, asked, finish } = slowService();
+  let seen = "";
+  let isOver = false;
+  const stream = guard(
+    {
+      read(sink) {
+        // A source that does not wait.
+        for (const text of ["c".repeat(1_100), "meanwhile"]) sink.data(Buffer.from(chunk(text)));
+        sink.end([]);
+      },
+      resume: () => undefined,
+      destroy: () => undefined,
+    },
+    { callout },
+  );
+  stream.read({
+    data: (bytes) => ((seen += bytes.toString()), true),
+    end: () => void (isOver = true),
+    error: (error) => assert.fail(error),
+  });
+  assert.equal(seen, "");
+  await finish({ action: {} });
+  assert.equal(seen, chunk("c".repeat(1_100)));
+  const window = `${"c".repeat(256)}meanwhile`;
+  assert.deepEqual(asked[1], { body: { choices: [{ message: { role: "assistant", content: window } }] } });
+  await finish({ action: { body: "stop", status_code: 403 } });
+  assert.ok(isOver && seen.endsWith(BLOCKED.replace('"no"', '"stop"')) && !seen.includes("meanwhile"));
+});
+
+test("a service that fails blocks the stream with a fixed text", async () => {
+  const { callout, finish } = slowService();
+  const reading = checked([chunk("text")], { callout });
+  await finish(new CalloutError("down"));
+  assert.equal(await reading, BLOCKED.replace('"no"', '"Content blocked by guardrail policy"'));
+});
