@@ -6,6 +6,7 @@ import { ADMIN_PATHS, methodsOf } from "../../src/admin/paths/index.ts";
 import { PROXY_ERRORS } from "../../src/proxy/exchange/errors.ts";
 import { POLICIES } from "../../src/proxy/policies/index.ts";
 import { CLIENT_FORMATS } from "../../src/proxy/llm/client-formats/index.ts";
+import { isOperation } from "../../src/proxy/llm/operations/index.ts";
 import { FIELDS } from "../../src/proxy/observability/fields.ts";
 import { GROUPS, isOfRequests, METRIC_PREFIX, OBSERVABLES, reservedLabels } from "../../src/telemetry/metric-table.ts";
 
@@ -74,7 +75,7 @@ function clientFormats(): string[][] {
     name,
     `\`${path.source.replaceAll("\\/", "/").replaceAll("|", "\\|")}\``,
     `\`${JSON.stringify(printError({ message: "…", type: undefined }, 400))}\``,
-    format === undefined ? "not served" : "served",
+    format === undefined && !isOperation(name) ? "not served" : "served",
   ]);
 }
 

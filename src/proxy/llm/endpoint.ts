@@ -29,7 +29,7 @@ import type { RoutedExchange } from "../exchange/exchange.ts";
 import { compilePromptGuards, type PromptGuards } from "./guards/run.ts";
 import { readGeminiPath } from "./formats/gemini/path.ts";
 import { providerOf } from "./providers/index.ts";
-import type { Provider, ProviderCall, Signer } from "./providers/provider.ts";
+import type { Provider, ProviderCall, Signer, Wire } from "./providers/provider.ts";
 import { compileAiPolicies, type AiPolicies } from "./policies/index.ts";
 
 export interface Endpoint extends BalancedEndpoint {
@@ -102,7 +102,9 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
       return target === undefined ? spotBehind(node, deps, settings) : { target, record: undefined };
     },
     address(call, exchange, out) {
-      const headers = forwardedHeaders(out?.headers ?? exchange.requestHeaders);
+      const source = out?.headers ?? exchange.requestHeaders;
+      const headers =
+        UNCHANGED.has(call.wire) || exchange.upgrade !== undefined ? keptHeaders(source) : jsonHeaders(source);
       headers.raw.unshift(
         "host",
         authorityOf(node, { host: hostOf(node, provider, call), port }, settings, out ?? exchange),
@@ -165,20 +167,24 @@ function authorityOf(
 /** A configured path is used as it is, with its query; otherwise the client's query is kept. */
 function pathOf(node: ProviderNode, provider: Provider, call: ProviderCall, target: string): string {
   if (node.path !== "") return node.path;
+  if (call.wire === "Passthrough") return keptPath(node, target);
   const path = provider.path(node, call);
   const start = target.indexOf("?");
   const given = start === -1 ? "" : target.slice(start + 1);
   // The form of a Gemini answer is the gateway's choice: it asks for events and writes what the client asked for.
   const isForm =
     given.includes("alt=") && (call.wire === "Gemini" || readGeminiPath(target.slice(0, start)) !== undefined);
-  const query = isForm ? withoutAlt(given) : given;
+  // The path names the model of a session, which may be another one.
+  const kept = call.wire === "Realtime" ? without(given, /^model(?:=|$)/) : given;
+  const query = isForm ? without(kept, /^(?:\$|%24)?alt=/i) : kept;
   return query === "" ? path : `${path}${path.includes("?") ? "&" : "?"}${query}`;
 }
 
-function withoutAlt(query: string): string {
+/** Removes the parameters that match. */
+function without(query: string, parameters: RegExp): string {
   return query
     .split("&")
-    .filter((parameter) => !/^(?:\$|%24)?alt=/i.test(parameter))
+    .filter((parameter) => !parameters.test(parameter))
     .join("&");
 }
 
@@ -193,28 +199,47 @@ function removeClientKeys(headers: HeaderList, location: string | undefined): vo
   for (const name of CLIENT_KEYS) if (name !== location) headers.remove(name);
 }
 
+/** Keeps the client's path; a configured prefix stands in place of /v1, or in front. */
+function keptPath({ pathPrefix }: ProviderNode, target: string): string {
+  if (pathPrefix === "") return target;
+  return pathPrefix.replace(/\/+$/, "") + target.replace(/^\/v1(?=[/?]|$)/, "");
+}
+
 function credentialHeader({ location }: CredentialLocation): string {
   return location.case === "header" ? location.value.name.toLowerCase() : "";
 }
 
-/** Fields of one connection (RFC 9110 §7.6.1), and fields that describe a body which is written anew. */
-const DROPPED: ReadonlySet<string> = new Set(
-  (
-    "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade " +
-    "host expect cdn-loop accept-encoding content-length content-encoding content-type content-md5 content-digest repr-digest digest"
-  ).split(" "),
+/** Calls whose bodies are not written anew. */
+const UNCHANGED: ReadonlySet<Wire> = new Set<Wire>(["Passthrough", "Models", "Realtime"]);
+
+/** Fields of one connection (RFC 9110 §7.6.1). */
+const OF_CONNECTION =
+  "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade " +
+  "host expect cdn-loop";
+/** The messages of a WebSocket are read for their usage, so no extension may compress them. */
+const DROPPED: ReadonlySet<string> = new Set(`${OF_CONNECTION} sec-websocket-extensions`.split(" "));
+/** Also fields that describe a body which is written anew. */
+const DROPPED_WITH_BODY: ReadonlySet<string> = new Set(
+  `${OF_CONNECTION} accept-encoding content-length content-encoding content-type content-md5 content-digest repr-digest digest`.split(
+    " ",
+  ),
 );
 
-function forwardedHeaders(source: HeaderList): HeaderList {
+function jsonHeaders(source: HeaderList): HeaderList {
+  const result = keptHeaders(source, DROPPED_WITH_BODY);
+  // Ask for an unencoded response, because usage has to be read from it; an encoded one is decoded all the same.
+  result.raw.push("content-type", "application/json", "accept-encoding", "identity");
+  return result;
+}
+
+function keptHeaders(source: HeaderList, dropped: ReadonlySet<string> = DROPPED): HeaderList {
   const { raw } = source;
   const named = nominated(source);
   const result = new HeaderList();
   for (let at = 0; at < raw.length; at += 2) {
     const name = (raw[at] as string).toLowerCase();
-    if (!DROPPED.has(name) && named?.has(name) !== true) result.raw.push(raw[at] as string, raw[at + 1] as string);
+    if (!dropped.has(name) && named?.has(name) !== true) result.raw.push(raw[at] as string, raw[at + 1] as string);
   }
-  // Ask for an unencoded response, because usage has to be read from it; an encoded one is decoded all the same.
-  result.raw.push("content-type", "application/json", "accept-encoding", "identity");
   return result;
 }
 

@@ -9,7 +9,7 @@ import type { BackendDeps, BackendHandler } from "../backends/handler.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
 import { clientFormatOf } from "./client-formats/index.ts";
-import { callProvider, requireServed } from "./handler.ts";
+import { callProvider } from "./handler.ts";
 import { readModelName } from "./model-name.ts";
 import { readRequest } from "./request.ts";
 import { compileModels } from "./models/compile.ts";
@@ -35,14 +35,13 @@ export function createModelsHandler(
     const format = clientFormatOf(path);
     if (format.name === "Models" && (exchange.method === "GET" || exchange.method === "HEAD"))
       return listModels(path, router.list(exchange));
-    const client = requireServed(format, exchange);
     const body = await readRequest(exchange);
     const asked = readModelName(body["model"]);
     if (asked === undefined || asked === "") throw new ProxyError("llm_model_missing");
     exchange.setRoot("llmRequest", body);
     keepUserModel(exchange, asked);
     const { endpoint, name } = router.choose(asked, exchange);
-    return callProvider(exchange, endpoint, { client, body, model: name }, deps);
+    return callProvider(exchange, endpoint, { row: format, body, model: name }, deps);
   };
 }
 

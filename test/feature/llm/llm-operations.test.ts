@@ -1,14 +1,23 @@
-/** What is no chat: embeddings, by the official client through the whole gateway to a strict OpenAI. */
+/** What is no chat, by the official client through the whole gateway: embeddings, models, sessions, and what is passed. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import OpenAI from "openai";
+import { OpenAIRealtimeWS } from "openai/realtime/ws";
+import { WebSocket } from "ws";
+import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
 import {
   documents,
   GATEWAY,
+  gatewayOf,
+  pemObject,
   route,
   routePolicy,
   startGateway,
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
+import { echoed, startEcho } from "../../support/servers/echo.ts";
+import { startRealtime } from "../../support/servers/llm/openai-realtime.ts";
+import { validNow } from "../../support/servers/tls-upstream.ts";
 import { call } from "../../support/clients/http.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { OPENAI_KEY, startOpenAi, type OpenAiServer } from "../../support/servers/llm/openai.ts";
@@ -68,4 +77,135 @@ prove([], "embeddings are charged, and refused where the provider has none or th
   const none = await connect(context, "custom: {formats: [{type: Completions}]}");
   await assert.rejects(none.client.embeddings.create({ model: "m", input: "x" }), OpenAI.BadRequestError);
   assert.equal(none.openai.seen.length, 0);
+});
+
+prove([], "the official client lists the provider's models, and passes on what is no chat", async (context) => {
+  const limit = routePolicy("limit", "ai", "  traffic: {rateLimit: {local: [{tokens: 1, unit: Hours}]}}");
+  const { client, openai, gateway } = await connect(context, "llma: {}", limit);
+  const names: string[] = [];
+  for await (const { id } of client.models.list()) names.push(id);
+  assert.deepEqual(names, ["gpt-9"]);
+  assert.equal((await client.models.retrieve("gpt-9")).owned_by, "openai");
+  await client.moderations.create({ input: "fine" });
+  assert.deepEqual(openai.seen.at(-1)?.body, { input: "fine" });
+  // Bodies of any kind and answers of any status pass, and no token is charged.
+  const headers = { "content-type": "text/plain" };
+  const other = await call(`${gateway.url()}/v1/files?purpose=a`, { method: "POST", headers, body: "no JSON" });
+  assert.deepEqual([other.status, JSON.parse(other.body).error.message], [404, "Invalid URL (POST /v1/files)"]);
+  assert.equal((await client.embeddings.create({ model: "text-9", input: "one" })).data.length, 1);
+});
+
+prove(
+  [],
+  "a prefix stands in place of /v1 in paths that are passed on, and a provider without a list says so",
+  async (context) => {
+    const echo = await startEcho(context);
+    const backend = (name: string, provider: string): string => `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: ${name}}
+spec: {ai: {provider: {${provider}, host: 127.0.0.1, port: ${echo.port}}}}
+`;
+    const gateway = await startGateway(
+      context,
+      documents(
+        GATEWAY,
+        backend("a", "llma: {}, pathPrefix: /llm/"),
+        route("a", "a"),
+        backend("f", "llmf: {}"),
+        route("f", "f", "/f"),
+      ),
+    );
+    const at = async (path: string): Promise<string> => echoed((await call(`${gateway.url()}${path}`)).body).url;
+    assert.equal(await at("/v1/files/file_1?a=b"), "/llm/files/file_1?a=b");
+    assert.equal(await at("/v1/models?after=x"), "/llm/models?after=x");
+    const none = await call(`${gateway.url()}/f/v1/models`);
+    assert.deepEqual(
+      [none.status, JSON.parse(none.body).error.message],
+      [501, "failed to process LLM request: this provider lists no models"],
+    );
+  },
+);
+
+const AUTHORITY = createAuthority("test", validNow());
+
+/** A gateway whose listener speaks TLS, as the official client of sessions demands. */
+async function connectSecurely(context: ProofContext, provider: string, ...more: readonly string[]) {
+  const realtime = await startRealtime(context);
+  const { certificate, key } = createLeaf(AUTHORITY, ["127.0.0.1"], validNow());
+  const listener = "{name: https, port: 8443, protocol: HTTPS, tls: {certificateRefs: [{name: a}]}}";
+  const backend = `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: ai}
+spec:
+  ai: {provider: {${provider}, host: 127.0.0.1, port: ${realtime.port}}}
+  policies: {auth: {key: ${OPENAI_KEY}}}
+`;
+  const secret = pemObject("Secret", "a", { "tls.crt": certificate, "tls.key": key });
+  const gateway = await startGateway(
+    context,
+    documents(gatewayOf([listener]), secret, backend, route("ai", "ai"), ...more),
+  );
+  const url = `https://127.0.0.1:${new URL(gateway.url(8443)).port}`;
+  return { realtime, gateway, url, client: new OpenAI({ apiKey: "of-the-client", baseURL: `${url}/v1` }) };
+}
+
+/** Opens a WebSocket and leaves it. @returns "opened", or why it was refused */
+async function openingOf(url: string): Promise<string> {
+  const socket = new WebSocket(url, [], { ca: AUTHORITY.certificate });
+  try {
+    await once(socket, "open");
+  } catch (error) {
+    return (error as Error).message;
+  }
+  socket.terminate();
+  return "opened";
+}
+
+for (const provider of ["llma: {model: gpt-9}", "custom: {model: gpt-9, formats: [{type: Realtime}]}"])
+  prove([], `the official client holds a session, whose usage is summed (${provider})`, async (context) => {
+    const limit = routePolicy("limit", "ai", "  traffic: {rateLimit: {local: [{tokens: 60, unit: Hours}]}}");
+    const { client, realtime, url } = await connectSecurely(context, provider, limit);
+    const options = { ca: AUTHORITY.certificate, perMessageDeflate: true };
+    const session = new OpenAIRealtimeWS({ model: "other", options }, client);
+    await once(session.socket, "open");
+    for (let turn = 0; turn < 2; turn++) {
+      session.send({ type: "response.create" });
+      const { response } = await session.emitted("response.done");
+      assert.equal(response.usage?.total_tokens, 30);
+    }
+    const [opened] = realtime.opened;
+    assert.deepEqual(
+      [opened?.url, opened?.headers["sec-websocket-extensions"]],
+      ["/v1/realtime?model=gpt-9", undefined],
+    );
+    session.close();
+    await once(session.socket, "close");
+    // Both turns are charged once the gateway has seen the end of the session: all tokens are used then.
+    const next = `${url.replace("https", "wss")}/v1/realtime?model=m`;
+    let outcome = "opened";
+    while (outcome === "opened") outcome = await openingOf(next);
+    assert.match(outcome, /429/);
+  });
+
+prove([], "an upgrade of Responses is relayed where the provider can, and 426 elsewhere", async (context) => {
+  const { url, realtime } = await connectSecurely(context, "custom: {formats: [{type: Responses}]}");
+  const socket = new WebSocket(`${url.replace("https", "wss")}/v1/responses`, [], { ca: AUTHORITY.certificate });
+  await once(socket, "open");
+  const received: string[] = [];
+  socket.on("message", (data: Buffer) => received.push((JSON.parse(data.toString()) as { type: string }).type));
+  socket.send(JSON.stringify({ type: "response.create", model: "gpt-9", input: "hi" }));
+  while (received.length < 2) await once(socket, "message");
+  assert.deepEqual(received, ["response.output_text.delta", "response.completed"]);
+  assert.equal(realtime.opened[0]?.url, "/v1/responses");
+  socket.terminate();
+  const other = await connectSecurely(context, "custom: {formats: [{type: Completions}]}");
+  for (const [path, status] of [
+    ["responses", 426],
+    ["realtime?model=m", 400],
+  ] as const) {
+    const outcome = await openingOf(`${other.url.replace("https", "wss")}/v1/${path}`);
+    assert.match(outcome, new RegExp(`${status}`), path);
+  }
 });

@@ -13,6 +13,7 @@ import {
 } from "../../support/servers/guard-service.ts";
 
 type Place = (typeof GUARD_PLACES)[number];
+
 const fields = (place: Place, ...names: readonly string[]): string[] => names.map((name) => place.field(name));
 
 function lastMessages({ received }: Guarded): unknown {
@@ -381,8 +382,10 @@ const BAD_VENDOR_ANSWERS: readonly GuardService["answer"][] = [
   { status: 500, body: { results: [{ flagged: false }], action: "NONE" } },
   { body: "not json" },
   { body: {} },
-  { body: { results: [], action: "SOMETHING" } },
-  { body: { results: [{ flagged: "no" }], action: 1 } },
+  ...[
+    { results: [], action: "SOMETHING" },
+    { results: [{ flagged: "no" }], action: 1 },
+  ].map((body) => ({ body })),
 ];
 
 /** Unusable answers of a webhook. */

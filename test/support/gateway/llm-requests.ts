@@ -10,21 +10,11 @@ export const UNSERVED: readonly (readonly [
   ["/v1/messages/batches", "Messages", "anthropic"],
   ["/v1/projects/p/locations/l/publishers/anthropic/models/c:streamRawPredict", "Messages", "anthropic"],
   ["/v1/messages/count_tokens", "MessagesTokenCount", "anthropic"],
-  ["/v1/responses/resp_1", "Passthrough", "openai", "GET"],
-  ["/v1/responses/compact", "Passthrough", "openai"],
-  ["/v1/realtime?model=m", "Realtime", "openai", "GET"],
-  ["/v1/models", "Models", "openai", "GET"],
-  ["/models", "Models", "openai", "GET"],
-  ["/v1/models/a/b", "Models", "openai", "GET"],
-  ["/v1beta/models", "Models", "google", "GET"],
-  ["/v1beta/models/g", "Models", "google", "GET"],
-  ["/v1beta/models/g:embedContent", "Gemini", "google"],
+  ["/v1beta/models", "GeminiModels", "google", "GET"],
+  ["/v1beta/models/g", "GeminiModels", "google", "GET"],
   ["/v1beta/models/g:batchGenerateContent?alt=sse", "Gemini", "google"],
   ["/v1beta/models/g:countTokens", "GeminiTokenCount", "google"],
   ["/v1beta/models/g:embedContent", "Gemini", "google"],
-  ["/v1/completions", "Passthrough", "openai"],
-  ["/v1/images/generations", "Passthrough", "openai"],
-  ["/v1/audio/speech", "Passthrough", "openai"],
 ];
 
 /** A body that every provider accepts. */

@@ -9,8 +9,11 @@ import type { Losses } from "../conversation/losses.ts";
 import type { FormatName } from "../formats/chat-format.ts";
 import type { JsonObject } from "../json.ts";
 
-/** What goes to a provider: a chat format, or an operation that is no chat. */
-export type Wire = FormatName;
+/** What goes to a provider: a format, or an operation that is no chat. */
+export type Wire = FormatName | "Models" | "Passthrough" | "Realtime";
+
+/** Operations beside chat that a provider may have: `ResponsesSocket` is Responses over a WebSocket. */
+export type ProviderOperation = "Models" | "Realtime" | "ResponsesSocket";
 
 /** What a provider knows of a call. */
 export interface ProviderCall {
@@ -72,7 +75,9 @@ export interface Provider {
   formats(node: ProviderNode, model: string): readonly FormatName[];
   /** Returns the provider's own form of an operation; undefined where it takes the form of the client. */
   ownForm?(call: ProviderCall): OperationForm | undefined;
-  /** Returns path and query of a call, without the client's query. */
+  /** Returns the operations beside chat that it has in the form of OpenAI; none without this member. */
+  operations?(node: ProviderNode): readonly ProviderOperation[];
+  /** Returns path and query of a call, without the client's query. Of a list of models, `model` is the entry or "". */
   path(node: ProviderNode, call: ProviderCall): string;
   /**
    * Edits the headers last, after the credential was placed.

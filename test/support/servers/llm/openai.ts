@@ -96,6 +96,14 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
       send(response, 200, { object: "list", data, model, usage: { prompt_tokens: 8, total_tokens: 8 } });
     },
   },
+  "GET /v1/models/gpt-9": {
+    fault: () => undefined,
+    reply: (response) => send(response, 200, { id: "gpt-9", object: "model", created: 1, owned_by: "openai" }),
+  },
+  "POST /v1/moderations": {
+    fault: ({ input }) => (input === undefined ? "input is missing" : undefined),
+    reply: (response) => send(response, 200, { id: "modr-1", model: "omni-moderation-latest", results: [] }),
+  },
   "GET /v1/models": {
     fault: () => undefined,
     reply: (response) =>

@@ -18,7 +18,7 @@ import {
 import { HeaderList } from "../../../../src/lib/header-list.ts";
 import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import { compileEndpoint } from "../../../../src/proxy/llm/endpoint.ts";
-import type { FormatName } from "../../../../src/proxy/llm/formats/chat-format.ts";
+import type { Wire } from "../../../../src/proxy/llm/providers/provider.ts";
 import { altFormats, surfaceOf } from "../../../../src/proxy/llm/providers/bedrock/surface.ts";
 import {
   aiBackend,
@@ -29,7 +29,7 @@ import {
 } from "../../../support/gateway/llm-harness.ts";
 
 interface Call {
-  readonly wire?: FormatName;
+  readonly wire?: Wire;
   readonly model?: string;
   /** Path and query of the client. */
   readonly target?: string;
@@ -312,7 +312,7 @@ test("Bedrock: tags of the catalog win over both, except over a surface that is 
 test("Bedrock: fields of the client's own API stay behind, and so does a signature of the client", () => {
   const headers = ["anthropic-beta", "a", "anthropic-version", "v", "x-api-key", "k", "session_id", "s"];
   headers.push("authorization", "Bearer client", "x-amz-date", "old", "x-bedrock-metadata", "{}");
-  const left = (endpoint: BedrockEndpoint, wire: FormatName): string[] => {
+  const left = (endpoint: BedrockEndpoint, wire: Wire): string[] => {
     const { sent } = locate(bedrock(endpoint), { wire, headers });
     return sent.raw.filter((_, at) => at % 2 === 0 && headers.includes(sent.raw[at] as string));
   };
@@ -320,4 +320,25 @@ test("Bedrock: fields of the client's own API stay behind, and so does a signatu
   const own = ["anthropic-beta", "anthropic-version"];
   assert.deepEqual(left(ALT_ONLY, "Messages"), [...own, "session_id", "x-amz-date", "authorization"]);
   assert.deepEqual(left(ALT_ONLY, "Responses"), [...own, "x-amz-date", "authorization"]);
+});
+
+test("models and sessions: a path for each provider, with the entry and the model in it", () => {
+  const custom = { key: "custom", identity: "custom", host: "models.test", port: 80 };
+  const own = { ...custom, formats: [{ type: "Realtime", path: "/live" }] };
+  for (const [provider, wire, model, target, url] of [
+    [OPENAI, "Models", "", "/v1/models?limit=2", "https://api.openai.com:443/v1/models?limit=2"],
+    [OPENAI, "Models", "gpt-9%3Aa", "/v1/models/gpt-9%3Aa", "https://api.openai.com:443/v1/models/gpt-9%3Aa"],
+    [COPILOT, "Models", "", "/v1/models", "https://api.githubcopilot.com:443/models"],
+    [azure({ apiVersion: "2024-10-21" }), "Models", "", "/v1/models", "https://a.test:443/openai/v1/models"],
+    [OPENAI, "Realtime", "gpt-9", "/v1/realtime?model=x&a=b", "https://api.openai.com:443/v1/realtime?model=gpt-9&a=b"],
+    [azure({}), "Realtime", "a b", "/v1/realtime?model=x", "https://a.test:443/openai/v1/realtime?model=a%20b"],
+    [custom, "Realtime", "m", "/v1/realtime?model=m", "http://models.test:80/v1/realtime?model=m"],
+    [own, "Realtime", "m", "/v1/realtime?model=m", "http://models.test:80/live?model=m"],
+    [OPENAI, "Passthrough", "", "/v1/files/a?b=c", "https://api.openai.com:443/v1/files/a?b=c"],
+    [{ ...custom, pathPrefix: "/x/" }, "Passthrough", "", "/v1?b", "http://models.test:80/x?b"],
+    [{ ...custom, pathPrefix: "/x" }, "Passthrough", "", "/v10/b", "http://models.test:80/x/v10/b"],
+  ] as const)
+    assert.equal(locate(provider, { wire, model, target }).url, url);
+  const kept = locate(OPENAI, { wire: "Passthrough", headers: ["content-type", "text/plain", "te", "trailers"] }).sent;
+  assert.deepEqual([kept.getAll("content-type"), kept.get("te")], [["text/plain"], undefined]);
 });

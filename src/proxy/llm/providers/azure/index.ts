@@ -12,13 +12,15 @@ import { ProxyError } from "../../../exchange/errors.ts";
 import { setApiVersion } from "../anthropic/index.ts";
 import type { Provider, ProviderCall, Wire } from "../provider.ts";
 import { moveMaxTokens } from "../shared/max-tokens.ts";
+import { withModel } from "../shared/standard-path.ts";
 
 export const azure: Provider = {
   defaultHost: (node) => serviceOf(node).host,
   defaultPort: (node) => serviceOf(node).port,
   formats: (node, model) =>
     speaksAnthropic(serviceOf(node), model) ? ["Messages"] : ["Completions", "Responses", "Embeddings"],
-  path: (node, call) => pathOf(serviceOf(node), call),
+  operations: (node) => (serviceOf(node).surface === AzureSurface.OPENAI ? ["Models", "Realtime"] : ["Models"]),
+  path: (node, call) => withModel(pathOf(serviceOf(node), call), call),
   headers(headers, { wire, usesDefaultCredential }) {
     if (usesDefaultCredential)
       throw new ProxyError("credential_unavailable", {
@@ -43,13 +45,16 @@ const OPERATIONS: Readonly<Partial<Record<Wire, string>>> = {
   Completions: "chat/completions",
   Responses: "responses",
   Embeddings: "embeddings",
+  Realtime: "realtime",
+  Models: "models",
 };
 
 function pathOf({ surface, project, apiVersion }: AzureService, { wire, model }: ProviderCall): string {
   if (wire === "Messages") return "/anthropic/v1/messages";
   const operation = OPERATIONS[wire] ?? "";
   if (surface === AzureSurface.FOUNDRY) return `/api/projects/${encodeURIComponent(project)}/openai/v1/${operation}`;
-  if (apiVersion === "v1") return `/openai/v1/${operation}`;
+  // Sessions and lists have one path in all versions.
+  if (apiVersion === "v1" || wire === "Realtime" || wire === "Models") return `/openai/v1/${operation}`;
   const query = `?api-version=${encodeURIComponent(apiVersion)}`;
   if (apiVersion === "preview") return `/openai/v1/${operation}${query}`;
   // Versions by date have one path for each deployment; responses came later and name the model in the body alone.

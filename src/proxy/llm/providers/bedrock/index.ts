@@ -8,7 +8,7 @@ import { findAwsCredentials } from "../../../backends/aws-credentials.ts";
 import { signRequest } from "../../../backends/sigv4.ts";
 import type { HeaderList } from "../../../../lib/header-list.ts";
 import { setApiVersion } from "../anthropic/index.ts";
-import type { Provider, ProviderCall } from "../provider.ts";
+import type { Provider, ProviderCall, Wire } from "../provider.ts";
 import { addConverseFields, BETA_HEADER, METADATA_HEADER } from "./converse-fields.ts";
 import { altFormats, altPath, surfaceOf, type Surface } from "./surface.ts";
 
@@ -24,8 +24,9 @@ const REMOVED_FROM_RESPONSES = ["conversation_id", "session_id"];
 
 export const bedrock: Provider = {
   defaultHost: (node) => hostOf(node, "runtime"),
-  host: (node, { wire }) => hostOf(node, wire === "Converse" ? "runtime" : "alt"),
+  host: (node, { wire }) => hostOf(node, surfaceFor(wire)),
   formats: (node, model) => (surfaceOf(serviceOf(node).endpoint) === "runtime" ? ["Converse"] : altFormats(model)),
+  operations: () => ["Models"],
   path: (_node, { wire, model, streaming }) =>
     wire === "Converse"
       ? `/model/${encodeModel(model)}/${streaming ? "converse-stream" : "converse"}`
@@ -39,13 +40,18 @@ export const bedrock: Provider = {
     // Another credential replaces the signature. An address of one's own gets no credential that is not configured.
     if (auth === undefined ? node.host !== "" : cloudA === undefined) return undefined;
     return (request, call) => {
-      const service = cloudA?.service || SERVICES[call.wire === "Converse" ? "runtime" : "alt"];
+      const service = cloudA?.service || SERVICES[surfaceFor(call.wire)];
       const region = cloudA?.region || serviceOf(node).region;
-      const host = node.host || hostOf(node, call.wire === "Converse" ? "runtime" : "alt");
+      const host = node.host || hostOf(node, surfaceFor(call.wire));
       signRequest(request, findAwsCredentials(cloudA, host), { region, service }, Date.now());
     };
   },
 };
+
+/** Lists of models are on Alt, and so are the formats of other vendors. */
+function surfaceFor(wire: Wire): Surface {
+  return wire === "Converse" || wire === "Passthrough" ? "runtime" : "alt";
+}
 
 type Settings = Pick<BedrockService, "region" | "guardrail" | "endpoint">;
 

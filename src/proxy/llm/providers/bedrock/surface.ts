@@ -2,6 +2,8 @@
  * The two surfaces of Bedrock: Runtime, whose chat format is Converse, and the one that speaks the formats of the models'
  * vendors (Alt). Tags of the catalog say which surface and which formats offer a model; without tags its name does.
  */
+import type { Wire } from "../provider.ts";
+import { withModel } from "../shared/standard-path.ts";
 import { BedrockEndpoint } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { FormatName } from "../../formats/chat-format.ts";
 
@@ -40,13 +42,15 @@ export function altFormats(model: string, tags: ReadonlySet<string> = NO_TAGS): 
   return model.startsWith("openai.") ? ["Responses"] : ["Completions"];
 }
 
-/** Returns the path of a format on Alt. Models of OpenAI that are not open have a prefix of their own. */
-export function altPath(format: FormatName, model: string): string {
-  switch (format) {
+/** Returns the path of a format or of the models on Alt. Models of OpenAI that are not open have a prefix of their own. */
+export function altPath(wire: Wire, model: string): string {
+  switch (wire) {
     case "Messages":
       return "/anthropic/v1/messages";
     case "Responses":
       return model.startsWith("openai.") && !isOpenModel(model) ? "/openai/v1/responses" : "/v1/responses";
+    case "Models":
+      return withModel("/v1/models", { wire, model });
     default:
       return "/v1/chat/completions";
   }

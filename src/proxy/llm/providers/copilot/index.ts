@@ -5,6 +5,7 @@ import { ProxyError } from "../../../exchange/errors.ts";
 import type { FormatName } from "../../formats/chat-format.ts";
 import type { Provider, Wire } from "../provider.ts";
 import { moveMaxTokens } from "../shared/max-tokens.ts";
+import { withModel } from "../shared/standard-path.ts";
 import { findToken } from "./token.ts";
 
 const PATHS: Readonly<Partial<Record<Wire, string>>> = {
@@ -12,6 +13,7 @@ const PATHS: Readonly<Partial<Record<Wire, string>>> = {
   Messages: "/v1/messages",
   Responses: "/responses",
   Embeddings: "/embeddings",
+  Models: "/models",
 };
 
 /** The API serves agents only, and tells by these fields that it is called by one. */
@@ -27,7 +29,8 @@ const AGENT_FIELDS: Readonly<Record<string, string>> = {
 export const copilot: Provider = {
   defaultHost: () => "api.githubcopilot.com",
   formats: (_node, model) => [...formatsOf(model.toLowerCase()), "Embeddings"],
-  path: (_node, { wire }) => PATHS[wire] ?? "",
+  operations: () => ["Models"],
+  path: (_node, call) => withModel(PATHS[call.wire] ?? "", call),
   headers(headers, { usesDefaultCredential }) {
     if (usesDefaultCredential) placeToken(headers);
     for (const [name, value] of Object.entries(AGENT_FIELDS)) headers.set(name, value);

@@ -6,6 +6,7 @@ import { standardPath } from "../shared/standard-path.ts";
 export const openai: Provider = {
   defaultHost: () => "api.openai.com",
   formats: () => ["Completions", "Responses", "Embeddings"],
+  operations: () => ["Models", "Realtime", "ResponsesSocket"],
   path: standardPath,
   adjustBody: moveMaxTokens,
 };

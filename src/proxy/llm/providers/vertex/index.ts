@@ -9,7 +9,7 @@ import type {
 import { ConfigError } from "../../../../lib/errors.ts";
 import { ProxyError } from "../../../exchange/errors.ts";
 import type { FormatName } from "../../formats/chat-format.ts";
-import type { OperationForm, Provider } from "../provider.ts";
+import type { OperationForm, Wire, Provider } from "../provider.ts";
 import { signCalls } from "../shared/compatible-signatures.ts";
 import { geminiMethod } from "../shared/gemini-method.ts";
 import { printPathSegment } from "../shared/path-segment.ts";
@@ -24,7 +24,7 @@ const FORMATS: Readonly<Record<ModelFamily, readonly FormatName[]>> = {
   other: ["Completions", "Embeddings", "Rerank"],
 };
 
-const OWN_FORMS: Readonly<Partial<Record<FormatName, OperationForm>>> = { Embeddings: predictions, Rerank: ranking };
+const OWN_FORMS: Readonly<Partial<Record<Wire, OperationForm>>> = { Embeddings: predictions, Rerank: ranking };
 
 export const vertex: Provider = {
   defaultHost(node) {

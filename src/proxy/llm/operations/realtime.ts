@@ -1,0 +1,101 @@
+/**
+ * The operation `Realtime`, and Responses over a WebSocket: an upgrade that is relayed byte for byte. The text messages
+ * of the provider are read for their usage, which is summed over the session.
+ */
+import type { Tunnel } from "../../exchange/exchange.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import type { UpstreamResponse } from "../../upstream/upstream.ts";
+import { learnResponse } from "../formats/responses/usage.ts";
+import { objectOf, parseObject, type JsonObject } from "../json.ts";
+import { openLedger, type Ledger } from "../ledger.ts";
+import { readModelName } from "../model-name.ts";
+import type { ProviderCall, ProviderOperation } from "../providers/provider.ts";
+import { invalidRequest } from "../request-fields.ts";
+import { sendCall } from "../send.ts";
+import { ObservedDuplex } from "../stream/observed-duplex.ts";
+import { TextMessages } from "../stream/text-messages.ts";
+import type { Facts, Usage } from "../usage.ts";
+import { forwardResponse, type Operation, type OperationContext } from "./operation.ts";
+
+/** Longest message that is read; others are only relayed. */
+const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
+
+export const relayRealtime: Operation = async (context) => {
+  requireOperation(context, "Realtime", new ProxyError("llm_conversion_unsupported"));
+  const { endpoint, exchange, out } = context;
+  if (exchange.upgrade === undefined) throw invalidRequest("a realtime session begins with an upgrade to WebSocket");
+  const { node, policies } = endpoint;
+  const { searchParams } = new URL(out?.path ?? exchange.target, "http://localhost");
+  const asked = node.model === "" ? readModelName(searchParams.get("model")) : node.model;
+  if (asked === undefined || asked === "")
+    throw new ProxyError("llm_model_missing", {
+      text: "failed to process LLM request: missing query parameter: model not specified",
+    });
+  const model = policies.renameModel?.(asked) ?? asked;
+  return relay(context, { wire: "Realtime", model, streaming: true });
+};
+
+/** Clients fall back to HTTP at once on 426, and on no other status. */
+export const relayResponses: Operation = (context) => {
+  requireOperation(context, "ResponsesSocket", new ProxyError("llm_upgrade_unsupported"));
+  // The model is in the messages of the client, which are only relayed.
+  return relay(context, { wire: "Responses", model: context.endpoint.node.model, streaming: true });
+};
+
+function requireOperation({ endpoint }: OperationContext, name: ProviderOperation, otherwise: ProxyError): void {
+  if (endpoint.provider.operations?.(endpoint.node).includes(name) !== true) throw otherwise;
+}
+
+async function relay({ endpoint, exchange, out, upstream }: OperationContext, to: ProviderCall) {
+  const facts = { requestModel: to.model, provider: endpoint.node.identity, streaming: true };
+  const ledger = await openLedger(exchange, facts, () => 0);
+  const read = (answer: UpstreamResponse) => {
+    const { tunnel } = answer;
+    if (tunnel === undefined) ledger.settle("failed");
+    return forwardResponse(tunnel === undefined ? answer : { ...answer, tunnel: observed(tunnel, ledger) }, exchange);
+  };
+  const { method, upgrade } = exchange;
+  return sendCall(
+    { endpoint, to, operation: "realtime", out, method, body: null, upgrade, ledger, read },
+    exchange,
+    upstream,
+  );
+}
+
+function observed({ protocol, stream }: Tunnel, ledger: Ledger): Tunnel {
+  const session: Facts = {};
+  const messages = new TextMessages(MAX_MESSAGE_BYTES, (text) => {
+    ledger.flowing();
+    const response = responseIn(text);
+    if (response === undefined) return;
+    const one: Facts = {};
+    learnResponse(response, one);
+    if (one.model !== undefined) session.model = one.model;
+    if (one.serviceTier !== undefined) session.serviceTier = one.serviceTier;
+    if (one.usage !== undefined) session.usage = sum(session.usage, one.usage);
+    ledger.record({ ...session });
+  });
+  return { protocol, stream: new ObservedDuplex(stream, (chunk) => messages.push(chunk)) };
+}
+
+const FINAL_EVENTS: ReadonlySet<unknown> = new Set([
+  "response.done",
+  "response.completed",
+  "response.incomplete",
+  "response.failed",
+]);
+
+/** Returns the response that a message completes. Other messages are not parsed. */
+function responseIn(text: Buffer): JsonObject | undefined {
+  if (!text.includes('"usage"')) return undefined;
+  const event = parseObject(text);
+  return FINAL_EVENTS.has(event?.["type"]) ? objectOf(event?.["response"]) : undefined;
+}
+
+function sum(before: Usage | undefined, usage: Usage): Usage {
+  const total: Usage = { ...usage };
+  // Object.entries loses the names of the members.
+  for (const [name, count] of Object.entries(before ?? {}) as [keyof Usage, number][])
+    total[name] = (total[name] ?? 0) + count;
+  return total;
+}

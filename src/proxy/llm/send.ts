@@ -1,0 +1,101 @@
+/**
+ * Sends one call to a provider and turns its response into the reply: the attempt that health and retries look at, the
+ * span, the signature and the time limit. The LLM handler and the operations use it.
+ */
+import { Attempt } from "../backends/attempt.ts";
+import type { Outgoing } from "../backends/transformation.ts";
+import type { Body } from "../exchange/body.ts";
+import type { Reply, RoutedExchange } from "../exchange/exchange.ts";
+import { beginCallSpan, type CallHead } from "../observability/tracing/call-span.ts";
+import type { OutboundSpan } from "../observability/tracing/outbound-span.ts";
+import type { RequestTrace } from "../observability/tracing/request-trace.ts";
+import { nameOfTarget } from "../upstream/dial/connection-settings.ts";
+import { fixedVersion } from "../upstream/http-version.ts";
+import type { Upstream, UpstreamRequest, UpstreamResponse } from "../upstream/upstream.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { Ledger } from "./ledger.ts";
+import type { ProviderCall } from "./providers/provider.ts";
+
+/** One call to a provider. */
+export interface Call {
+  readonly endpoint: Endpoint;
+  readonly to: ProviderCall;
+  /** Value of gen_ai.operation.name (OpenTelemetry semantic conventions). */
+  readonly operation: string;
+  /** The client's request after a transformation; undefined when there is none. */
+  readonly out: Outgoing | undefined;
+  readonly method: string;
+  readonly body: Body;
+  readonly upgrade?: string | undefined;
+  /** undefined for a call that no budget pays for. */
+  readonly ledger: Ledger | undefined;
+  readonly read: (answer: UpstreamResponse) => Reply | Promise<Reply>;
+}
+
+export async function sendCall(call: Call, exchange: RoutedExchange, upstream: Upstream): Promise<Reply> {
+  const { endpoint, to, out, method, body, upgrade, ledger } = call;
+  const { path, headers } = endpoint.address(to, exchange, out);
+  const { target, record } = endpoint.spot(to);
+  exchange.endpoint = nameOfTarget(target);
+  const { limits } = endpoint;
+  const attempt = new Attempt(exchange, endpoint.record, endpoint.rule, false);
+  if (record !== undefined) attempt.alsoTell(record);
+  if (exchange.trace !== undefined) attempt.span = spanOf(call, exchange.trace, exchange, { method, path, headers });
+  ledger?.sent();
+  try {
+    endpoint.signer?.({ method, path, headers, body: Buffer.isBuffer(body) ? body : EMPTY }, to);
+    const response = await upstream.send(target, {
+      version: upgrade === undefined ? (fixedVersion(limits?.version) ?? "negotiated") : "http1",
+      method,
+      path,
+      headers,
+      body,
+      upgrade,
+      ...deadlineOf(exchange, performance.now(), limits?.requestTimeoutMs || Infinity),
+      abort: exchange,
+    });
+    const answer = { ...response };
+    if (attempt.readsBody) await attempt.answeredWithBody(answer);
+    else attempt.answered(answer);
+    const reply = await call.read(answer);
+    if (endpoint.transformation !== undefined) await endpoint.transformation.answered(exchange, reply);
+    return reply;
+  } catch (error) {
+    attempt.failed(error);
+    ledger?.settle("failed");
+    throw error;
+  }
+}
+
+const EMPTY = Buffer.alloc(0);
+const MAX_MODEL = 256;
+
+function spanOf(
+  { endpoint, to, operation }: Call,
+  trace: RequestTrace,
+  exchange: RoutedExchange,
+  head: CallHead,
+): OutboundSpan | undefined {
+  // The client may have chosen the name, so its length is limited.
+  const model = to.model.slice(0, MAX_MODEL);
+  return beginCallSpan(trace, exchange, head, {
+    subtype: "Llm",
+    name: `${operation} ${model}`,
+    attributes: [
+      ["gen_ai.operation.name", operation],
+      ["gen_ai.provider.name", endpoint.node.identity],
+      ["gen_ai.request.model", model],
+    ],
+  });
+}
+
+/** Returns the earlier of the request's deadline and the limit of one attempt. */
+function deadlineOf(
+  { deadlineAtMs, backendTimeoutMs }: RoutedExchange,
+  startedAtMs: number,
+  timeoutMs: number,
+): Pick<UpstreamRequest, "deadlineAtMs" | "timeoutCode"> {
+  const attemptAtMs = startedAtMs + Math.min(backendTimeoutMs ?? Infinity, timeoutMs);
+  if (attemptAtMs < (deadlineAtMs ?? Infinity)) return { deadlineAtMs: attemptAtMs, timeoutCode: "backend_timeout" };
+  return { deadlineAtMs, timeoutCode: "request_timeout" };
+}
