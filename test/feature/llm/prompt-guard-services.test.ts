@@ -6,6 +6,8 @@ import { GUARD_PLACES, said, startGuarded, type Guarded } from "../../support/ga
 import { findSignatureFault } from "../../support/servers/llm/aws-signature.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import {
+  BAD_ANSWERS,
+  BAD_VENDOR_ANSWERS,
   startGuardService,
   startVendorService,
   type GuardService,
@@ -375,31 +377,6 @@ for (const place of GUARD_PLACES)
       },
     );
   }
-
-/** Unusable answers of a vendor. */
-const BAD_VENDOR_ANSWERS: readonly GuardService["answer"][] = [
-  "die",
-  { status: 500, body: { results: [{ flagged: false }], action: "NONE" } },
-  { body: "not json" },
-  { body: {} },
-  ...[
-    { results: [], action: "SOMETHING" },
-    { results: [{ flagged: "no" }], action: 1 },
-  ].map((body) => ({ body })),
-];
-
-/** Unusable answers of a webhook. */
-const BAD_ANSWERS: readonly GuardService["answer"][] = [
-  "die",
-  { body: "not json" },
-  { body: [] },
-  { body: {} },
-  { body: { action: "pass" } },
-  { body: { action: { body: { neither: [] } } } },
-  { body: { action: { body: { messages: [{ role: "user" }], choices: [{ message: {} }] } } } },
-  { body: { action: { body: "no status" } } },
-  ...[99, "403"].map((status_code) => ({ body: { action: { body: "bad status", status_code } } })),
-];
 
 const DOWN_TEXT = "failed to process LLM request: prompt guard failed";
 const GUARD_DOWN = { error: { message: DOWN_TEXT, type: "api_error", param: null, code: null } };

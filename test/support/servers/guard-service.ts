@@ -62,3 +62,28 @@ export async function startVendorService(
     object: pemObject("ConfigMap", "vendor", { "ca.crt": authority.certificate }),
   });
 }
+
+/** Unusable answers of a vendor. */
+export const BAD_VENDOR_ANSWERS: readonly GuardService["answer"][] = [
+  "die",
+  { status: 500, body: { results: [{ flagged: false }], action: "NONE" } },
+  { body: "not json" },
+  { body: {} },
+  ...[
+    { results: [], action: "SOMETHING" },
+    { results: [{ flagged: "no" }], action: 1 },
+  ].map((body) => ({ body })),
+];
+
+/** Unusable answers of a webhook. */
+export const BAD_ANSWERS: readonly GuardService["answer"][] = [
+  "die",
+  { body: "not json" },
+  { body: [] },
+  { body: {} },
+  { body: { action: "pass" } },
+  { body: { action: { body: { neither: [] } } } },
+  { body: { action: { body: { messages: [{ role: "user" }], choices: [{ message: {} }] } } } },
+  { body: { action: { body: "no status" } } },
+  ...[99, "403"].map((status_code) => ({ body: { action: { body: "bad status", status_code } } })),
+];
