@@ -126,10 +126,9 @@ export async function callProvider(
   return sendCall({ ...call, read: (answer) => readReply(answer, context) }, exchange, deps.upstream);
 }
 
-/** @returns undefined when no guards are configured */
+/** @returns undefined when no guards are configured, and for formats that are no conversation */
 function guardsOf({ guards }: Endpoint, { client }: ChatFormat, exchange: RoutedExchange): RequestGuards | undefined {
-  if (guards === undefined) return undefined;
-  if (client === undefined) throw new ProxyError("guard_failed", { detail: "the format has no texts to check" });
+  if (guards === undefined || client === undefined) return undefined;
   return new RequestGuards(guards, client.texts, exchange);
 }
 

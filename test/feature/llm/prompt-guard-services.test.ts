@@ -1,8 +1,8 @@
 /** Prompt guards that ask a service, through real sockets: what the service is sent, and what its answers do. */
 import assert from "node:assert/strict";
-import { parseJson, type Answer } from "../../support/clients/http.ts";
+import { parseJson } from "../../support/clients/http.ts";
 import { gatewayPolicy, staticBackend } from "../../support/gateway/gateway.ts";
-import { GUARD_PLACES, said, startGuarded, type Guarded } from "../../support/gateway/guarded.ts";
+import { contentsOf, GUARD_PLACES, said, startGuarded, type Guarded } from "../../support/gateway/guarded.ts";
 import { findSignatureFault } from "../../support/servers/llm/aws-signature.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import {
@@ -28,14 +28,6 @@ function newest({ received }: GuardService): GuardService["received"][number] {
   const last = received.at(-1);
   assert.ok(last, "nothing reached the guard service");
   return last;
-}
-
-function contentsOf({ status, body }: Answer): unknown[] {
-  assert.equal(status, 200, body);
-  const { choices } = parseJson(body) as {
-    readonly choices: readonly { readonly message: { readonly content: unknown } }[];
-  };
-  return choices.map(({ message }) => message.content);
 }
 
 const HOOK = "backendRef: {group: gwproxy.dev, kind: GwBackend, name: hook, port: 80}";

@@ -1,7 +1,6 @@
 /** Prompt guards through real sockets: patterns, scopes, responses, and what reaches provider and client. */
 import assert from "node:assert/strict";
-import { GUARD_PLACES, said, startGuarded, streamed, type Guarded } from "../../support/gateway/guarded.ts";
-import { parseJson, type Answer } from "../../support/clients/http.ts";
+import { contentsOf, GUARD_PLACES, said, startGuarded, streamed, type Guarded } from "../../support/gateway/guarded.ts";
 import { keepLines } from "../../support/gateway/log-lines.ts";
 import { createMeasured } from "../../support/gateway/measured.ts";
 import { prove } from "../../support/proofs/prove.ts";
@@ -15,14 +14,6 @@ function messagesOf({ received }: Guarded): Chat["messages"] {
   const last = received.at(-1);
   assert.ok(last, "nothing reached the provider");
   return (last.body as Chat).messages;
-}
-
-function contentsOf({ status, body }: Answer): unknown[] {
-  assert.equal(status, 200, body);
-  const { choices } = parseJson(body) as {
-    readonly choices: readonly { readonly message: { readonly content: unknown } }[];
-  };
-  return choices.map(({ message }) => message.content);
 }
 
 const SECRET = "my number is 123-45-6789";
@@ -185,6 +176,70 @@ prove([], "a guard finds a number wherever it stands in a request, and masks or 
     assert.deepEqual(messagesOf(audit), [message], name);
   }
   assert.equal(reject.received.length, 0);
+});
+
+interface ClientCase {
+  readonly path: string;
+  readonly body: (text: string) => Readonly<Record<string, unknown>>;
+}
+
+/** A message of a user in each format that clients speak. */
+const CLIENTS: Readonly<Record<string, ClientCase>> = {
+  Completions: {
+    path: "/v1/chat/completions",
+    body: (content) => ({ model: "m", messages: [{ role: "user", content }] }),
+  },
+  Messages: {
+    path: "/v1/messages",
+    body: (text) => ({ model: "m", max_tokens: 9, messages: [{ role: "user", content: [{ type: "text", text }] }] }),
+  },
+  Responses: { path: "/v1/responses", body: (input) => ({ model: "m", input }) },
+  Gemini: {
+    path: "/v1beta/models/m:generateContent",
+    body: (text) => ({ contents: [{ role: "user", parts: [{ text }] }] }),
+  },
+};
+
+prove([], "prompts and answers of every client format are masked and rejected", async (context) => {
+  for (const [provider, answer] of [
+    [COMPLETIONS_ONLY, said(SECRET)],
+    ["llme: {}", ANTHROPIC_ANSWER],
+  ] as const) {
+    const options = { provider, answer };
+    const mask = await startGuarded(context, guardBoth("Mask"), options);
+    const reject = await startGuarded(context, "{response: [{regex: {builtins: [Ssn], action: Reject}}]}", options);
+    for (const [name, { path, body }] of Object.entries(CLIENTS)) {
+      const masked = await mask.send(path, body(SECRET));
+      assert.equal(masked.status, 200, `${name}: ${masked.body}`);
+      const seen = [JSON.stringify(mask.received.at(-1)?.body), masked.body];
+      for (const text of seen) assert.ok(text.includes("<SSN>") && !text.includes("6789"), `${name}: ${text}`);
+      const rejected = await reject.send(path, body("hi"));
+      const message = "The response was rejected due to inappropriate content.";
+      assert.deepEqual([rejected.status, rejected.body], [403, message], name);
+    }
+  }
+});
+
+function guardBoth(action: string): string {
+  const guard = `[{regex: {builtins: [Ssn], action: ${action}}}]`;
+  return `{request: ${guard}, response: ${guard}}`;
+}
+
+const COMPLETIONS_ONLY = "custom: {formats: [{type: Completions}]}";
+const ANTHROPIC_ANSWER = {
+  id: "1",
+  type: "message",
+  role: "assistant",
+  model: "m",
+  content: [{ type: "text", text: SECRET }],
+  stop_reason: "end_turn",
+  usage: { input_tokens: 1, output_tokens: 1 },
+};
+
+prove([], "embeddings are no conversation, and no guard looks at them", async (context) => {
+  const { send, received } = await startGuarded(context, guardBoth("Reject"));
+  assert.equal((await send("/v1/embeddings", { model: "m", input: SECRET })).status, 200);
+  assert.deepEqual(received[0]?.body, { model: "m", input: SECRET });
 });
 
 prove([], "a signed text is read, and rejected where a mask would change it", async (context) => {

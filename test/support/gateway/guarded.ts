@@ -2,8 +2,9 @@
  * A gateway with prompt guards in one of the places that can hold them, and a scripted provider of chat completions
  * behind it.
  */
+import assert from "node:assert/strict";
 import type { ProxyOptions } from "../../../src/proxy/proxy.ts";
-import { call, type Answer } from "../clients/http.ts";
+import { call, parseJson, type Answer } from "../clients/http.ts";
 import type { ProofContext } from "../proofs/prove.ts";
 import { startScripted, type Received } from "../servers/scripted-server.ts";
 import { documents, GATEWAY, route, routePolicy, startGateway, type TestGateway } from "./gateway.ts";
@@ -64,17 +65,30 @@ export function streamed(...texts: readonly string[]): string[] {
   return [...texts.map((content) => chunk({ content })), "data: [DONE]\n\n"];
 }
 
+/** Returns the content of each choice of an answer with status 200. */
+export function contentsOf({ status, body }: Answer): unknown[] {
+  assert.equal(status, 200, body);
+  const { choices } = parseJson(body) as {
+    readonly choices: readonly { readonly message: { readonly content: unknown } }[];
+  };
+  return choices.map(({ message }) => message.content);
+}
+
 export interface Guarded {
   readonly gateway: TestGateway;
   /** Bodies that the provider received. */
   readonly received: readonly Received[];
   chat(body: Readonly<Record<string, unknown>>, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+  /** Sends a body of any format. */
+  send(path: string, body: Readonly<Record<string, unknown>>): Promise<Answer>;
   /** Sends one message of a user. */
   ask(content: string, headers?: Readonly<Record<string, string>>): Promise<Answer>;
 }
 
 interface GuardedOptions {
   readonly place?: GuardPlace;
+  /** Flow YAML of the provider's key. */
+  readonly provider?: string;
   readonly answer?: Script;
   readonly objects?: readonly string[];
   readonly telemetry?: ProxyOptions["telemetry"];
@@ -84,31 +98,39 @@ interface GuardedOptions {
 export async function startGuarded(
   context: ProofContext,
   guard: string,
-  { place = GUARD_PLACES[0] as GuardPlace, answer = said("fine"), objects = [], telemetry }: GuardedOptions = {},
+  {
+    place = GUARD_PLACES[0] as GuardPlace,
+    provider = "llma: {}",
+    answer = said("fine"),
+    objects = [],
+    telemetry,
+  }: GuardedOptions = {},
 ): Promise<Guarded> {
-  const provider = await startScripted(context, (_request, response) => {
+  const server = await startScripted(context, (_request, response) => {
     const isStream = Array.isArray(answer);
     response.setHeader("x-kind", "red");
     response.setHeader("content-type", isStream ? "text/event-stream" : "application/json");
     if (isStream) for (const piece of answer) response.write(piece);
     response.end(isStream ? "" : JSON.stringify(answer));
   });
-  const served = place.objects(`llma: {}, host: 127.0.0.1, port: ${provider.port}`, guard);
+  const served = place.objects(`${provider}, host: 127.0.0.1, port: ${server.port}`, guard);
   const gateway = await startGateway(
     context,
     documents(GATEWAY, route("ai", "ai"), served, ...objects),
     telemetry === undefined ? {} : { telemetry },
   );
-  const chat: Guarded["chat"] = (body, headers = {}) =>
-    call(`${gateway.url()}/v1/chat/completions`, {
+  const send = (path: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> =>
+    call(`${gateway.url()}${path}`, {
       method: "POST",
       headers: { "content-type": "application/json", ...headers },
-      body: JSON.stringify({ model: "m", ...body }),
+      body: JSON.stringify(body),
     });
+  const chat: Guarded["chat"] = (body, headers) => send("/v1/chat/completions", { model: "m", ...body }, headers);
   return {
     gateway,
-    received: provider.received,
+    received: server.received,
     chat,
+    send: (path, body) => send(path, body),
     ask: (content, headers) => chat({ messages: [{ role: "user", content }] }, headers),
   };
 }
