@@ -44,8 +44,19 @@ export interface GoogleServer {
 
 const USAGE = { promptTokenCount: 11, candidatesTokenCount: 7, totalTokenCount: 18 };
 
+/** Whom a server of Google serves. */
+interface Customer {
+  readonly project: string;
+  /** The credential that is accepted instead of the usual ones. */
+  readonly key?: string;
+}
+
 /** @param location of Vertex AI; undefined for the Gemini API */
-export async function startGoogle(context: Pick<ProofContext, "after">, location?: string): Promise<GoogleServer> {
+export async function startGoogle(
+  context: Pick<ProofContext, "after">,
+  location?: string,
+  customer: Customer = { project: PROJECT },
+): Promise<GoogleServer> {
   const seen: SeenRequest[] = [];
   const google = { port: 0, seen, answer: {} as GoogleAnswer };
   const server = createServer((request, response) => {
@@ -53,10 +64,10 @@ export async function startGoogle(context: Pick<ProofContext, "after">, location
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
       const { method = "", url = "", headers } = request;
-      const endpoint = findEndpoint(url, location);
+      const endpoint = findEndpoint(url, location, customer.project);
       if (endpoint === undefined || method !== "POST")
         return refuse(response, { status: 404, name: "NOT_FOUND", message: `Method ${method} ${url} not found.` });
-      const fault = findCredentialFault(headers, endpoint, location !== undefined);
+      const fault = findCredentialFault(headers, endpoint, location !== undefined, customer.key);
       if (fault !== undefined) return refuse(response, { status: 401, name: "UNAUTHENTICATED", message: fault });
       const body = parse(Buffer.concat(chunks));
       const wrong = body === undefined ? "the body is not a JSON object" : endpoint.fault(body);
@@ -86,12 +97,12 @@ interface Endpoint {
   reply(response: ServerResponse, answer: GoogleAnswer, body: Record<string, unknown>): void;
 }
 
-function findEndpoint(url: string, location: string | undefined): Endpoint | undefined {
+function findEndpoint(url: string, location: string | undefined, project: string): Endpoint | undefined {
   if (location === undefined && url === "/v1beta/openai/embeddings") return embeddings();
   if (location === undefined)
     return url === "/v1beta/openai/chat/completions" ? compatible() : native(url, "/v1beta/(?:models|tunedModels)/");
-  if (url === `/v1/projects/${PROJECT}/locations/global/rankingConfigs/default_ranking_config:rank`) return ranking();
-  const base = `/v1/projects/${PROJECT}/locations/${location}/`;
+  if (url === `/v1/projects/${project}/locations/global/rankingConfigs/default_ranking_config:rank`) return ranking();
+  const base = `/v1/projects/${project}/locations/${location}/`;
   if (!url.startsWith(base)) return undefined;
   if (url === `${base}endpoints/openapi/chat/completions`) return compatible();
   if (/\/publishers\/google\/models\/[\w.@-]+:predict$/.test(url)) return predictions();
@@ -221,13 +232,17 @@ function findCredentialFault(
   headers: IncomingMessage["headers"],
   { isNative }: Endpoint,
   isCloud: boolean,
+  accepted: string | undefined,
 ): string | undefined {
   const key = headers["x-goog-api-key"];
   const bearer = headers["authorization"];
   if (key !== undefined && bearer !== undefined) return "Multiple authentication credentials received.";
-  if (isNative && !isCloud && key === GEMINI_KEY) return undefined;
-  if (!isNative && !isCloud && bearer === `Bearer ${GEMINI_KEY}`) return undefined;
-  return bearer === `Bearer ${GOOGLE_TOKEN}` ? undefined : "Request had invalid authentication credentials.";
+  const apiKey = accepted ?? GEMINI_KEY;
+  if (isNative && !isCloud && key === apiKey) return undefined;
+  if (!isNative && !isCloud && bearer === `Bearer ${apiKey}`) return undefined;
+  return bearer === `Bearer ${accepted ?? GOOGLE_TOKEN}`
+    ? undefined
+    : "Request had invalid authentication credentials.";
 }
 
 function printWhole({ parts = [], finishReason = "STOP", usage = USAGE, blockReason }: GoogleAnswer): object {
@@ -262,9 +277,13 @@ function sendJson(response: ServerResponse, status: number, body: object): void 
   response.end(JSON.stringify(body));
 }
 
+/** Names the events that have a type, as the servers of Anthropic do. */
 function sendEvents(response: ServerResponse, events: readonly string[]): void {
   response.writeHead(200, { "content-type": "text/event-stream" });
-  for (const event of events) response.write(`data: ${event}\r\n\r\n`);
+  for (const event of events) {
+    const type = /^\{"type":"(\w+)"/.exec(event)?.[1];
+    response.write(`${type === undefined ? "" : `event: ${type}\r\n`}data: ${event}\r\n\r\n`);
+  }
   response.end();
 }
 
