@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { test } from "node:test";
-import { documents, gatewayOf, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
+import { documents, gatewayOf, gatewayPolicy, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
 import { call, parseJson, type Answer } from "../../support/clients/http.ts";
 import { contextOf, prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { startEcho, type Echo } from "../../support/servers/echo.ts";
+import { startForwardProxy } from "../../support/servers/forward-proxy.ts";
 
 const KINDS = "allowedRoutes: {kinds: [{kind: HTTPRoute}, {group: gwproxy.dev, kind: GwModel}]}";
 const GATEWAY = gatewayOf([
@@ -328,6 +329,67 @@ prove(
     assert.deepEqual([max_tokens, user], [8, "of m"]);
   },
 );
+
+prove(
+  [`${SPEC}.baseURL`, `${SPEC}.policies.tunnel.url`, `${SPEC}.policies.tunnel.mode`],
+  "the path of baseURL stands in place of the provider's base, and a tunnel leads to its host",
+  async (context) => {
+    const echo = await startEcho(context, { tag: "far" });
+    const proxy = await startForwardProxy(context, { places: { "models.test:8000": `127.0.0.1:${echo.port}` } });
+    const policies = `policies: {tunnel: {url: "http://127.0.0.1:${proxy.port}", mode: Connect}}`;
+    const { asked } = await serve(
+      context,
+      ...["", "/", "/api/v2"].map((path, at) =>
+        gwModel(
+          `m${at}`,
+          `parentRefs: [{name: gw}], provider: llma, baseURL: "http://models.test:8000${path}", ${policies}`,
+        ),
+      ),
+    );
+    for (const at of [0, 1, 2]) assert.equal(await asked(`m${at}`), `far m${at}`);
+    assert.deepEqual(
+      echo.seen.map(({ url, headers }) => `${headers["host"]} ${url}`),
+      ["/chat/completions", "/chat/completions", "/api/v2/chat/completions"].map((path) => `models.test:8000 ${path}`),
+    );
+    assert.deepEqual([...new Set(proxy.asked)], ["CONNECT models.test:8000"]);
+  },
+);
+
+test("a native path names the model, which a virtual one may replace", async (t) => {
+  const { ask, one } = await serve(
+    contextOf(t),
+    model("small"),
+    virtual("auto", "weighted: {targets: [{modelRef: {name: small}}]}"),
+  );
+  const contents = { model: undefined, messages: undefined, contents: [{ role: "user", parts: [{ text: "hi" }] }] };
+  const missing = await ask("", { path: "/v1beta/models/large:generateContent", body: contents });
+  assert.equal(missing.status, 404);
+  assert.equal((parseJson(missing.body) as { error: { status: string } }).error.status, "NOT_FOUND");
+  await ask("", { path: "/v1beta/models/auto:generateContent", body: contents });
+  const raw = { model: undefined, anthropic_version: "vertex-2023-10-16", max_tokens: 9 };
+  await ask("", { path: "/v1/projects/p/locations/l/publishers/anthropic/models/small:rawPredict", body: raw });
+  assert.deepEqual(
+    one.seen.map(({ url, body }) => `${url} ${(parseJson(body) as { model: string }).model}`),
+    ["/v1/chat/completions small", "/v1/chat/completions small"],
+  );
+});
+
+test("a retry of a failover goes on with the next priority", async (t) => {
+  const { asked } = await serve(
+    contextOf(t),
+    gwModel(
+      "first",
+      `parentRefs: [{name: gw}], provider: custom, custom: {formats: [{type: Completions, path: /status/503}], backendRef: {name: one, port: 80}}, ${EVICT}`,
+    ),
+    model("spare", { to: "two" }),
+    virtual(
+      "safe",
+      "failover: {targets: [{modelRef: {name: first}, priority: 0}, {modelRef: {name: spare}, model: named, priority: 1}]}",
+    ),
+    gatewayPolicy("again", "  traffic: {retry: {attempts: 1, codes: [503]}}"),
+  );
+  assert.equal(await asked("safe"), "two named");
+});
 
 test("both official clients read the list of models and one entry of it", async (t) => {
   const { gateway } = await serve(

@@ -144,6 +144,7 @@ const SECOND_VALUES: Readonly<Record<string, ChangeValue>> = {
   "finalTransformations[].expression": to('"other"'),
   "finalTransformations[].field": to("other"),
   "transformations[].expression": to('"other"'),
+  baseURL: to("http://other.test:8000"),
   "custom.backendRef.name": swap("one", "two"),
   "parentRefs[].kind": swap("HTTPRoute", "Gateway"),
   "parentRefs[].name": to("other"),

@@ -20,7 +20,7 @@ const PATH = /^(?:\/v1)?\/models(?:\/(.+?))?\/*$/;
 export function listModels(path: string, models: readonly (ConcreteModel | VirtualModel)[]): Reply {
   const id = PATH.exec(path)?.[1];
   if (id === undefined) return replyWith(printList(models));
-  const name = decodeSegment(id);
+  const name = decodeText(id);
   const found = models.find(({ match }) => match === name);
   if (found === undefined) throw new ProxyError("model_not_found", { text: `model "${name}" not found` });
   return replyWith(printModel(found));
@@ -49,7 +49,8 @@ function printModel(model: ConcreteModel | VirtualModel): JsonObject {
   };
 }
 
-function decodeSegment(text: string): string {
+/** Decodes percent escapes of a path. */
+export function decodeText(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
