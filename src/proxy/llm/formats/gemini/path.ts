@@ -6,7 +6,7 @@ export interface GeminiPath {
   readonly method: string;
 }
 
-const PATH = /\/(models|tunedModels)\/([^/:]+):([A-Za-z]+)$/;
+const PATH = /\/(models|tunedModels)\/([^/]+):([A-Za-z]+)$/;
 
 /** @param path without the query @returns undefined for another path, or a name that is not properly encoded */
 export function readGeminiPath(path: string): GeminiPath | undefined {
