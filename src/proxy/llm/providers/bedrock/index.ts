@@ -10,6 +10,7 @@ import type { HeaderList } from "../../../../lib/header-list.ts";
 import { setApiVersion } from "../anthropic/index.ts";
 import type { Provider, ProviderCall, Wire } from "../provider.ts";
 import { addConverseFields, BETA_HEADER, METADATA_HEADER } from "./converse-fields.ts";
+import { embeddingDialect } from "./embeddings.ts";
 import { altFormats, altPath, surfaceOf, type Surface } from "./surface.ts";
 
 const DEFAULT_REGION = "us-east-1";
@@ -24,13 +25,18 @@ const REMOVED_FROM_RESPONSES = ["conversation_id", "session_id"];
 
 export const bedrock: Provider = {
   defaultHost: (node) => hostOf(node, "runtime"),
-  host: (node, { wire }) => hostOf(node, surfaceFor(wire)),
-  formats: (node, model) => (surfaceOf(serviceOf(node).endpoint) === "runtime" ? ["Converse"] : altFormats(model)),
+  host: (node, { wire }) => hostOf(node, surfaceServing(wire)),
+  formats(node, model) {
+    const chats = surfaceOf(serviceOf(node).endpoint) === "runtime" ? (["Converse"] as const) : altFormats(model);
+    return embeddingDialect(model) === undefined ? chats : ["Embeddings"];
+  },
   operations: () => ["Models"],
-  path: (_node, { wire, model, streaming }) =>
-    wire === "Converse"
-      ? `/model/${encodeModel(model)}/${streaming ? "converse-stream" : "converse"}`
-      : altPath(wire, model),
+  ownForm: ({ wire, model }) => (wire === "Embeddings" ? embeddingDialect(model) : undefined),
+  path(_node, { wire, model, streaming }) {
+    if (wire === "Embeddings") return `/model/${encodeModel(model)}/invoke`;
+    if (wire !== "Converse") return altPath(wire, model);
+    return `/model/${encodeModel(model)}/${streaming ? "converse-stream" : "converse"}`;
+  },
   headers: adjustHeaders,
   adjustBody(body, { wire, model, headers, losses }, node) {
     if (wire === "Converse") addConverseFields(body, { model, guardrail: serviceOf(node).guardrail, headers, losses });
@@ -40,17 +46,20 @@ export const bedrock: Provider = {
     // Another credential replaces the signature. An address of one's own gets no credential that is not configured.
     if (auth === undefined ? node.host !== "" : cloudA === undefined) return undefined;
     return (request, call) => {
-      const service = cloudA?.service || SERVICES[surfaceFor(call.wire)];
+      const surface = surfaceServing(call.wire);
+      const service = cloudA?.service || SERVICES[surface];
       const region = cloudA?.region || serviceOf(node).region;
-      const host = node.host || hostOf(node, surfaceFor(call.wire));
+      const host = node.host || hostOf(node, surface);
       signRequest(request, findAwsCredentials(cloudA, host), { region, service }, Date.now());
     };
   },
 };
 
-/** Lists of models are on Alt, and so are the formats of other vendors. */
-function surfaceFor(wire: Wire): Surface {
-  return wire === "Converse" || wire === "Passthrough" ? "runtime" : "alt";
+const ON_RUNTIME: ReadonlySet<Wire> = new Set<Wire>(["Converse", "Embeddings", "Passthrough"]);
+
+/** Embeddings are on Runtime whatever the preference is; lists of models and the formats of other vendors are on Alt. */
+function surfaceServing(wire: Wire): Surface {
+  return ON_RUNTIME.has(wire) ? "runtime" : "alt";
 }
 
 type Settings = Pick<BedrockService, "region" | "guardrail" | "endpoint">;
