@@ -104,7 +104,7 @@ export const PROXY_ERRORS = {
   llm_request_invalid: { status: 400, grpc: 13, reason: "InvalidRequest", text: "invalid LLM request" },
   llm_model_invalid: { status: 400, grpc: 13, reason: "InvalidRequest", text: "invalid model" },
   llm_model_missing: { status: 400, grpc: 13, reason: "InvalidRequest", text: "model not specified" },
-  model_not_found: { status: 404, grpc: 5, reason: "NotFound", text: "model not found" },
+  model_not_found: { status: 404, grpc: 12, reason: "NotFound", text: "model not found" },
   model_authorization_denied: { status: 403, grpc: 7, reason: "Authorization", text: "model not allowed" },
   virtual_model_no_matching_target: {
     status: 400,

@@ -114,7 +114,7 @@ export async function callProvider(
     request: request.body,
     model,
     toolNames,
-    ownForm: endpoint.provider.ownForm?.(to),
+    ownForm: endpoint.provider.ownForm?.(to, node),
     hidesUsage,
     writesList: request.wantsList === true,
     ledger,

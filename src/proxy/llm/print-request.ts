@@ -50,7 +50,7 @@ function printBody(
 ): PrintedRequest {
   const { model, streaming } = call;
   if (client === provider) {
-    const form = endpoint.provider.ownForm?.(call);
+    const form = endpoint.provider.ownForm?.(call, endpoint.node);
     if (form !== undefined) return { body: form.printRequest(body, model) };
     if (provider.namesModel) body["model"] = model;
     return { body };

@@ -7,15 +7,22 @@ import {
   type ContentBlock,
   type ConverseCommandInput,
 } from "@aws-sdk/client-bedrock-runtime";
-import OpenAI from "openai";
 import { bedrockClient } from "../../support/clients/bedrock.ts";
 import { call, type Answer } from "../../support/clients/http.ts";
-import { documents, GATEWAY, pemObject, route, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
+import {
+  bedrockBackend as backend,
+  keySecret,
+  newest,
+  REGION,
+  serveBedrock as serve,
+  SIGNED,
+} from "../../support/gateway/bedrock.ts";
+import { pemObject, type TestGateway } from "../../support/gateway/gateway.ts";
 import { BLOCK_PLACES } from "../../support/proofs/block-places.ts";
-import { prove, type ProofContext } from "../../support/proofs/prove.ts";
+import { prove } from "../../support/proofs/prove.ts";
 import { echoed, startEcho } from "../../support/servers/echo.ts";
 import { startForwardProxy } from "../../support/servers/forward-proxy.ts";
-import { AWS_KEYS, BEDROCK_API_KEY, startBedrock, type BedrockServer } from "../../support/servers/llm/bedrock.ts";
+import { AWS_KEYS, BEDROCK_API_KEY, startBedrock } from "../../support/servers/llm/bedrock.ts";
 import { createSelfSigned } from "../../support/servers/tls-upstream.ts";
 
 const MODEL = "arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.anthropic.claude-sonnet-4-5-20250929-v1:0";
@@ -101,28 +108,6 @@ prove([], "the strict server refuses what the service refuses", async (context) 
   await refused({ messages: (REFERENCE.messages ?? []).slice(1) }, /must start with a user/);
 });
 
-/** A Secret with the keys that the strict server knows. */
-function keySecret(name: string, { accessKeyId, secretAccessKey, sessionToken }: typeof AWS_KEYS = AWS_KEYS): string {
-  const token = sessionToken === undefined ? {} : { sessionToken };
-  return pemObject("Secret", name, { accessKey: accessKeyId, secretKey: secretAccessKey, ...token });
-}
-
-const SIGNED = "auth: {cloudA: {secretRef: {name: aws}}}";
-const REGION = AWS_KEYS.region;
-
-function backend(ai: string, policies: string = SIGNED): string {
-  return `
-apiVersion: gwproxy.dev/v1alpha1
-kind: GwBackend
-metadata: {name: ai}
-spec: {ai: ${ai}, policies: {${policies}}}
-`;
-}
-
-function serve(context: ProofContext, ...objects: readonly string[]): Promise<TestGateway> {
-  return startGateway(context, documents(GATEWAY, keySecret("aws"), route("ai", "ai"), ...objects));
-}
-
 interface Asked {
   readonly path?: string;
   readonly model?: string;
@@ -139,12 +124,6 @@ function chat(
     headers: { "content-type": "application/json", authorization: "Bearer of-the-client", ...headers },
     body: JSON.stringify(body),
   });
-}
-
-function newest({ seen }: BedrockServer): BedrockServer["seen"][number] {
-  const last = seen.at(-1);
-  assert.ok(last, "nothing reached the provider");
-  return last;
 }
 
 const MEMBER = "GwBackend spec.ai.groups[].providers[]";
@@ -325,75 +304,3 @@ for (const { preference, host } of ADDRESSES)
     assert.equal(answer.status, 200, answer.body);
     assert.equal(newest(bedrock).headers.host, host);
   });
-
-/** Requests of the official client by model: what leaves for the model, and the vectors and tokens that come back. */
-const EMBEDDINGS = [
-  {
-    model: "amazon.titan-embed-text-v2:0",
-    request: { input: "a", dimensions: 256, normalize: true },
-    sent: { inputText: "a", dimensions: 256, normalize: true },
-    vectors: [[0.25, -0.5]],
-    tokens: 5,
-  },
-  {
-    model: "cohere.embed-english-v3",
-    request: { input: ["a", "b"], dimensions: 256, truncate: "END" },
-    sent: { texts: ["a", "b"], input_type: "search_query", truncate: "END" },
-    vectors: [
-      [0, 0.5],
-      [1, 0.5],
-    ],
-    tokens: 6,
-  },
-  {
-    model: "global.cohere.embed-v4:0",
-    request: { input: "a", dimensions: 256, input_type: "search_document" },
-    sent: { texts: ["a"], input_type: "search_document", output_dimension: 256 },
-    vectors: [[0, 0.5]],
-    tokens: 6,
-  },
-  {
-    model: "amazon.nova-2-multimodal-embeddings-v1:0",
-    request: { input: "a", dimensions: 1024 },
-    sent: {
-      taskType: "SINGLE_EMBEDDING",
-      singleEmbeddingParams: {
-        embeddingPurpose: "GENERIC_INDEX",
-        embeddingDimension: 1024,
-        text: { truncationMode: "END", value: "a" },
-      },
-    },
-    vectors: [[0.5, 0.125]],
-    tokens: 6,
-  },
-] as const;
-
-prove(
-  [],
-  "the official client embeds in the dialect of each model, on Runtime whatever the preference",
-  async (context) => {
-    const bedrock = await startBedrock(context);
-    const settings = `llmh: {region: ${REGION}, endpointPreference: AltOnly}`;
-    const gateway = await serve(context, backend(`{provider: {${settings}, host: 127.0.0.1, port: ${bedrock.port}}}`));
-    const client = new OpenAI({ apiKey: "of-the-client", baseURL: `${gateway.url()}/v1`, maxRetries: 0 });
-    for (const { model, request, sent, vectors, tokens } of EMBEDDINGS) {
-      // The client asks for packed vectors, and the fields of the dialects are not in its types.
-      const answer = await client.embeddings.create({ model, ...request } as unknown as OpenAI.EmbeddingCreateParams);
-      assert.deepEqual(newest(bedrock).body, sent);
-      assert.equal(newest(bedrock).url, `/model/${encodeURIComponent(model)}/invoke`);
-      assert.deepEqual(
-        answer.data.map(({ embedding }) => [...embedding]),
-        vectors,
-      );
-      assert.equal(answer.usage.prompt_tokens, tokens);
-    }
-    for (const [model, input, text] of [
-      ["amazon.titan-embed-text-v2:0", ["a", "b"], /one string/],
-      ["cohere.embed-v4:0", [1, 2], /input\[0\] must be a string/],
-      ["anthropic.claude-opus-4-7", "a", /unsupported conversion/],
-    ] as const) {
-      const asked = client.embeddings.create({ model, input } as unknown as OpenAI.EmbeddingCreateParams);
-      await assert.rejects(asked, (error) => error instanceof OpenAI.BadRequestError && text.test(error.message));
-    }
-  },
-);

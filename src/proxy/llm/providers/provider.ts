@@ -74,7 +74,7 @@ export interface Provider {
   /** Returns the chat formats that the provider accepts for a model, in any order. */
   formats(node: ProviderNode, model: string): readonly FormatName[];
   /** Returns the provider's own form of an operation; undefined where it takes the form of the client. */
-  ownForm?(call: ProviderCall): OperationForm | undefined;
+  ownForm?(call: ProviderCall, node: ProviderNode): OperationForm | undefined;
   /** Returns the operations beside chat that it has in the form of OpenAI; none without this member. */
   operations?(node: ProviderNode): readonly ProviderOperation[];
   /** Returns path and query of a call, without the client's query. Of a list of models, `model` is the entry or "". */

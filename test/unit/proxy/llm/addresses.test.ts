@@ -219,6 +219,24 @@ test("Bedrock: a host, a path and a name in signatures for each surface, region 
   const ARN = "arn:aws:bedrock:eu-west-1:1:application-inference-profile/a.b";
   for (const [endpoint, region, wire, model, streaming, url, service] of [
     [
+      ALT_ONLY,
+      "eu-west-1",
+      "Embeddings",
+      "amazon.titan-embed-text-v2:0",
+      false,
+      "bedrock-runtime.eu-west-1.amazonaws.com:443/model/amazon.titan-embed-text-v2%3A0/invoke",
+      "bedrock",
+    ],
+    [
+      ALT_ONLY,
+      "eu-west-1",
+      "Rerank",
+      "cohere.rerank-v3-5:0",
+      false,
+      "bedrock-agent-runtime.eu-west-1.amazonaws.com:443/rerank",
+      "bedrock",
+    ],
+    [
       RUNTIME_ONLY,
       "us-east-1",
       "Converse",
@@ -288,6 +306,8 @@ test("Bedrock: the preference, then the name of the model tell the formats", () 
     [ALT_PREFERRED, "anthropic.claude-opus-4-7", ["Messages"]],
     [ALT_ONLY, "openai.gpt-oss-20b openai.gpt-oss-120b", ["Completions", "Responses"]],
     [ALT_ONLY, "openai.gpt-5", ["Responses"]],
+    [ALT_ONLY, "cohere.embed-v4:0 amazon.titan-embed-text-v2:0", ["Embeddings"]],
+    [ALT_ONLY, "cohere.rerank-v3-5:0 amazon.rerank-v1:0", ["Rerank"]],
     [ALT_ONLY, "qwen.qwen3-32b deepseek.v3-v1:0", ["Completions"]],
   ] as const) {
     const { endpoint: compiled, node } = locate(bedrock(endpoint));

@@ -11,11 +11,15 @@ import { setApiVersion } from "../anthropic/index.ts";
 import type { Provider, ProviderCall, Wire } from "../provider.ts";
 import { addConverseFields, BETA_HEADER, METADATA_HEADER } from "./converse-fields.ts";
 import { embeddingDialect } from "./embeddings.ts";
-import { altFormats, altPath, surfaceOf, type Surface } from "./surface.ts";
+import { rerankIn } from "./rerank.ts";
+import { altFormats, altPath, surfaceOf, type ChatSurface } from "./surface.ts";
+
+/** What has an address of its own: the surfaces of chats, and the runtime of agents, which ranks documents. */
+type Surface = ChatSurface | "agents";
 
 const DEFAULT_REGION = "us-east-1";
 /** Names of the surfaces in signatures. */
-const SERVICES: Readonly<Record<Surface, string>> = { runtime: "bedrock", alt: "bedrock-mantle" };
+const SERVICES: Readonly<Record<Surface, string>> = { runtime: "bedrock", agents: "bedrock", alt: "bedrock-mantle" };
 /** Headers that neither surface takes: keys travel in `authorization`, metadata in the body. */
 const REMOVED = ["x-api-key", METADATA_HEADER];
 /** Headers of the Messages API that Runtime has no use for; features in beta travel in the body. */
@@ -27,15 +31,26 @@ export const bedrock: Provider = {
   defaultHost: (node) => hostOf(node, "runtime"),
   host: (node, { wire }) => hostOf(node, surfaceServing(wire)),
   formats(node, model) {
-    const chats = surfaceOf(serviceOf(node).endpoint) === "runtime" ? (["Converse"] as const) : altFormats(model);
-    return embeddingDialect(model) === undefined ? chats : ["Embeddings"];
+    if (embeddingDialect(model) !== undefined) return ["Embeddings"];
+    if (model.toLowerCase().includes("rerank")) return ["Rerank"];
+    return surfaceOf(serviceOf(node).endpoint) === "runtime" ? ["Converse"] : altFormats(model);
+  },
+  ownForm({ wire, model }, node) {
+    if (wire === "Rerank") return rerankIn(serviceOf(node).region);
+    return wire === "Embeddings" ? embeddingDialect(model) : undefined;
   },
   operations: () => ["Models"],
-  ownForm: ({ wire, model }) => (wire === "Embeddings" ? embeddingDialect(model) : undefined),
   path(_node, { wire, model, streaming }) {
-    if (wire === "Embeddings") return `/model/${encodeModel(model)}/invoke`;
-    if (wire !== "Converse") return altPath(wire, model);
-    return `/model/${encodeModel(model)}/${streaming ? "converse-stream" : "converse"}`;
+    switch (wire) {
+      case "Converse":
+        return `/model/${encodeModel(model)}/${streaming ? "converse-stream" : "converse"}`;
+      case "Embeddings":
+        return `/model/${encodeModel(model)}/invoke`;
+      case "Rerank":
+        return "/rerank";
+      default:
+        return altPath(wire, model);
+    }
   },
   headers: adjustHeaders,
   adjustBody(body, { wire, model, headers, losses }, node) {
@@ -57,8 +72,9 @@ export const bedrock: Provider = {
 
 const ON_RUNTIME: ReadonlySet<Wire> = new Set<Wire>(["Converse", "Embeddings", "Passthrough"]);
 
-/** Embeddings are on Runtime whatever the preference is; lists of models and the formats of other vendors are on Alt. */
+/** Embeddings and rerank have their places whatever the preference is; lists of models and the formats of other vendors are on Alt. */
 function surfaceServing(wire: Wire): Surface {
+  if (wire === "Rerank") return "agents";
   return ON_RUNTIME.has(wire) ? "runtime" : "alt";
 }
 
@@ -72,7 +88,14 @@ function serviceOf({ service }: ProviderNode): Settings {
 
 function hostOf(node: ProviderNode, surface: Surface): string {
   const { region } = serviceOf(node);
-  return surface === "runtime" ? `bedrock-runtime.${region}.amazonaws.com` : `bedrock-mantle.${region}.api.aws`;
+  switch (surface) {
+    case "runtime":
+      return `bedrock-runtime.${region}.amazonaws.com`;
+    case "agents":
+      return `bedrock-agent-runtime.${region}.amazonaws.com`;
+    case "alt":
+      return `bedrock-mantle.${region}.api.aws`;
+  }
 }
 
 /** Encodes a name as one segment, as the official clients do. */

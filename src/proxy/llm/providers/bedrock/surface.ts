@@ -7,12 +7,12 @@ import { withModel } from "../shared/standard-path.ts";
 import { BedrockEndpoint } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { FormatName } from "../../formats/chat-format.ts";
 
-export type Surface = "runtime" | "alt";
+export type ChatSurface = "runtime" | "alt";
 
 const NO_TAGS: ReadonlySet<string> = new Set();
 
 /** @param tags of the model in the catalog */
-export function surfaceOf(preference: BedrockEndpoint, tags: ReadonlySet<string> = NO_TAGS): Surface {
+export function surfaceOf(preference: BedrockEndpoint, tags: ReadonlySet<string> = NO_TAGS): ChatSurface {
   const isRuntimeAlone = tags.has("runtime") && !tags.has("alt");
   const isAltAlone = tags.has("alt") && !tags.has("runtime");
   switch (preference) {
