@@ -39,11 +39,11 @@ export const CLIENT_FORMATS: readonly ClientFormat[] = [
   unserved("GeminiTokenCount", /:countTokens$/, printGeminiError),
   {
     name: "Gemini",
-    path: /\/(?:models|tunedModels)\/[^/]+:(?:g|streamG)enerateContent$/,
+    path: /(?<=\/(?:models|tunedModels)\/.+):(?:g|streamG)enerateContent$/,
     printError: printGeminiError,
     format: gemini,
   },
-  unserved("Gemini", /\/(?:models|tunedModels)\/[^/]+:[a-zA-Z]+$/, printGeminiError),
+  unserved("Gemini", /(?<=\/(?:models|tunedModels)\/.+):[a-zA-Z]+$/, printGeminiError),
   unserved("GeminiModels", /\/v1beta\/models(?:\/[^/:]+)?\/*$/, printGeminiError),
   unserved("Models", /\/models\/*$|\/v1\/models\/.*$/, printCompletionsError),
   unserved(

@@ -366,11 +366,14 @@ test("a path names the model, with its collection when that is not models", () =
     model: "g@001",
     method: "countTokens",
   });
+  for (const model of ["meta/llama-4", "anthropic.claude-v1:0", "accounts/a/models/llama"])
+    assert.deepEqual(read(`/some/models/v1beta/models/${model}:generateContent`), { model, method: "generateContent" });
   for (const path of [
     "/v1beta/models/x",
     "/v1/chat/completions",
     "/v1beta/models/%zz:generateContent",
-    "/models/a/b:generateContent",
+    "/v1beta/models/:generateContent",
+    "/v1beta/models/m:generate/Content",
   ])
     assert.equal(read(path), undefined, path);
 });

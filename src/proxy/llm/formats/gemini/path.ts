@@ -6,14 +6,23 @@ export interface GeminiPath {
   readonly method: string;
 }
 
-const PATH = /\/(models|tunedModels)\/([^/]+):([A-Za-z]+)$/;
+/** The version in front tells where the name begins when a prefix of the route has a segment `models` too. */
+const VERSIONED =
+  /\/v\d[a-z0-9]*(?:\/projects\/[^/]+\/locations\/[^/]+)?(?:\/publishers\/[^/]+)?\/(models|tunedModels)\//;
+const UNVERSIONED = /\/(models|tunedModels)\//;
 
-/** @param path without the query @returns undefined for another path, or a name that is not properly encoded */
+/**
+ * Clients write the names of all vendors as they are: `models/meta/llama-4:generateContent`, and with a colon too.
+ * @param path without the query @returns undefined for another path, or a name that is not properly encoded
+ */
 export function readGeminiPath(path: string): GeminiPath | undefined {
-  const [, collection, encoded, method] = PATH.exec(path) ?? [];
-  const name = encoded === undefined ? undefined : decode(encoded);
-  if (name === undefined || method === undefined) return undefined;
-  return { model: collection === "models" ? name : `tunedModels/${name}`, method };
+  const colon = path.lastIndexOf(":");
+  const method = path.slice(colon + 1);
+  const beginning = VERSIONED.exec(path) ?? UNVERSIONED.exec(path);
+  if (colon === -1 || beginning === null || !/^[A-Za-z]+$/.test(method)) return undefined;
+  const name = decode(path.slice(beginning.index + beginning[0].length, colon));
+  if (name === undefined || name === "") return undefined;
+  return { model: beginning[1] === "models" ? name : `tunedModels/${name}`, method };
 }
 
 function decode(encoded: string): string | undefined {
