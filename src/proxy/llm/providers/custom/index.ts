@@ -1,6 +1,7 @@
 /** The provider `custom`: any endpoint whose configuration lists its formats. Their order has no meaning. */
 import type { Provider as ProviderNode } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { FormatName } from "../../formats/chat-format.ts";
+import { setApiVersion } from "../anthropic/index.ts";
 import type { Provider, ProviderOperation } from "../provider.ts";
 import { standardPath, withModel } from "../shared/standard-path.ts";
 
@@ -18,6 +19,9 @@ export const custom: Provider = {
   path(node, call) {
     const configured = node.formats.find(({ type }) => type === call.wire)?.path ?? "";
     return configured === "" ? standardPath(node, call) : withModel(configured, call);
+  },
+  headers(headers, { wire }) {
+    if (wire === "Messages") setApiVersion(headers);
   },
 };
 
