@@ -13,7 +13,7 @@ import {
 } from "@google/genai";
 import OpenAI from "openai";
 
-interface Question {
+export interface Question {
   readonly text: string;
   /** Base64 of a PNG. */
   readonly image?: string;
@@ -26,10 +26,13 @@ interface Question {
   readonly isThinking?: boolean;
 }
 
-interface Reply {
+export interface Reply {
   readonly text: string;
   readonly calls: readonly { readonly id: string; readonly name: string; readonly arguments: unknown }[];
   readonly stop: string;
+  /** Texts of refusals, in formats that tell them apart. */
+  readonly refusal: string;
+  readonly thoughts: string;
   readonly inputTokens: number;
   readonly outputTokens: number;
 }
@@ -86,6 +89,9 @@ const chatCompletions: LlmClient = {
             : [],
         ),
         stop: choice?.finish_reason ?? "",
+        refusal: last?.refusal ?? "",
+        // A member that other gateways made known.
+        thoughts: (last as { reasoning_content?: string } | undefined)?.reasoning_content ?? "",
         inputTokens: answer.usage?.prompt_tokens ?? 0,
         outputTokens: answer.usage?.completion_tokens ?? 0,
       };
@@ -142,6 +148,14 @@ const responses: LlmClient = {
             : [],
         ),
         stop: answer.status ?? "",
+        refusal: answer.output
+          .flatMap((item) => (item.type === "message" ? item.content : []))
+          .map((part) => (part.type === "refusal" ? part.refusal : ""))
+          .join(""),
+        thoughts: answer.output
+          .flatMap((item) => (item.type === "reasoning" ? item.summary : []))
+          .map(({ text }) => text)
+          .join(""),
         inputTokens: answer.usage?.input_tokens ?? 0,
         outputTokens: answer.usage?.output_tokens ?? 0,
       };
@@ -191,6 +205,8 @@ const messagesClient: LlmClient = {
           block.type === "tool_use" ? [{ id: block.id, name: block.name, arguments: block.input }] : [],
         ),
         stop: last.stop_reason ?? "",
+        refusal: "",
+        thoughts: last.content.map((block) => (block.type === "thinking" ? block.thinking : "")).join(""),
         inputTokens: last.usage.input_tokens,
         outputTokens: last.usage.output_tokens,
       };
@@ -248,6 +264,8 @@ const gemini: LlmClient = {
         calls: last.flatMap(({ functionCall: call }) =>
           call === undefined ? [] : [{ id: call.id ?? "", name: call.name ?? "", arguments: call.args }],
         ),
+        refusal: "",
+        thoughts: last.map((part) => (part.thought === true ? (part.text ?? "") : "")).join(""),
         stop: answers.findLast((answer) => answer.candidates?.[0]?.finishReason)?.candidates?.[0]?.finishReason ?? "",
         inputTokens: usage?.promptTokenCount ?? 0,
         outputTokens: usage?.candidatesTokenCount ?? 0,

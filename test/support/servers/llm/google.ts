@@ -220,10 +220,10 @@ function anthropic(url: string, prefix: string): Endpoint | undefined {
     },
     reply(response, { body = {}, events = [] }, { stream }) {
       if (stream !== true) return sendJson(response, 200, body);
-      sendEvents(
-        response,
-        events.map((event) => JSON.stringify(event)),
-      );
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      for (const event of events)
+        response.write(`event: ${(event as { type?: string }).type}\ndata: ${JSON.stringify(event)}\n\n`);
+      response.end();
     },
   };
 }

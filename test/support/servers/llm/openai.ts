@@ -27,12 +27,16 @@ export interface OpenAiServer {
   answer: OpenAiAnswer;
 }
 
-export async function startOpenAi(context: Pick<ProofContext, "after">): Promise<OpenAiServer> {
+/** @param bases of the paths, in front of `/chat/completions` and the other operations */
+export async function startOpenAi(
+  context: Pick<ProofContext, "after">,
+  bases: readonly string[] = ["/v1"],
+): Promise<OpenAiServer> {
   const openai: OpenAiServer & { port: number } = { port: 0, seen: [], answer: {} };
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => serve(openai, request, Buffer.concat(chunks), response));
+    request.on("end", () => serve(openai, bases, { request, bytes: Buffer.concat(chunks) }, response));
   });
   await new Promise<void>((resolve) => {
     server.listen(0, "127.0.0.1", resolve);
@@ -46,12 +50,18 @@ export async function startOpenAi(context: Pick<ProofContext, "after">): Promise
   return openai;
 }
 
-function serve(openai: OpenAiServer, request: IncomingMessage, bytes: Buffer, response: ServerResponse): void {
+function serve(
+  openai: OpenAiServer,
+  bases: readonly string[],
+  { request, bytes }: { readonly request: IncomingMessage; readonly bytes: Buffer },
+  response: ServerResponse,
+): void {
   const { method, url = "", headers } = request;
   const path = url.split("?", 1)[0] ?? "";
   if (headers.authorization !== `Bearer ${OPENAI_KEY}`)
     return refuse(response, 401, "invalid_request_error", "Incorrect API key provided");
-  const operation = OPERATIONS[`${method} ${path}`];
+  const base = bases.find((each) => OPERATIONS[`${method} ${path.slice(each.length)}`] && path.startsWith(each));
+  const operation = base === undefined ? undefined : OPERATIONS[`${method} ${path.slice(base.length)}`];
   if (operation === undefined) return refuse(response, 404, "invalid_request_error", `Invalid URL (${method} ${path})`);
   const body = method === "GET" ? {} : parse(bytes);
   const fault = body === undefined ? "the body is not a JSON object" : operation.fault(body);
@@ -70,7 +80,7 @@ interface Operation {
 }
 
 const OPERATIONS: Readonly<Record<string, Operation>> = {
-  "POST /v1/chat/completions": {
+  "POST /chat/completions": {
     fault: findCompletionsFault,
     reply(response, answer, body) {
       const { model, stream, stream_options: options } = body;
@@ -79,14 +89,14 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
       else send(response, 200, printCompletion(answer, model));
     },
   },
-  "POST /v1/responses": {
+  "POST /responses": {
     fault: findResponsesFault,
     reply(response, answer, body) {
       if (body["stream"] === true) flow(response, streamResponse(answer, body));
       else send(response, 200, printResponse(answer, body));
     },
   },
-  "POST /v1/embeddings": {
+  "POST /embeddings": {
     fault: findEmbeddingsFault,
     reply(response, _answer, { model, input, encoding_format: format }) {
       const vector = [0.25, -0.5];
@@ -96,15 +106,15 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
       send(response, 200, { object: "list", data, model, usage: { prompt_tokens: 8, total_tokens: 8 } });
     },
   },
-  "GET /v1/models/gpt-9": {
+  "GET /models/gpt-9": {
     fault: () => undefined,
     reply: (response) => send(response, 200, { id: "gpt-9", object: "model", created: 1, owned_by: "openai" }),
   },
-  "POST /v1/moderations": {
+  "POST /moderations": {
     fault: ({ input }) => (input === undefined ? "input is missing" : undefined),
     reply: (response) => send(response, 200, { id: "modr-1", model: "omni-moderation-latest", results: [] }),
   },
-  "GET /v1/models": {
+  "GET /models": {
     fault: () => undefined,
     reply: (response) =>
       send(response, 200, { object: "list", data: [{ id: "gpt-9", object: "model", created: 1, owned_by: "openai" }] }),
