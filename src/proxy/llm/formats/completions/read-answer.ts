@@ -18,11 +18,12 @@ export function readAnswer(body: JsonObject, { model }: ReadContext): Answer {
 }
 
 function readChoice(choice: JsonObject, at: number): Choice {
-  const message = objectOf(choice["message"]) ?? {};
+  const parts = readParts(objectOf(choice["message"]) ?? {});
+  const hasCall = parts.some(({ kind }) => kind === "call");
   return {
     index: countOf(choice["index"]) ?? at,
-    parts: readParts(message),
-    stop: { reason: stopReason(choice["finish_reason"]) },
+    parts,
+    stop: { reason: stopReason(choice["finish_reason"], hasCall) },
   };
 }
 
@@ -71,7 +72,8 @@ export function callId(call: JsonObject, at: number): string {
   return id === "" ? `tool_call_${at}` : id;
 }
 
-export function stopReason(reason: Json | undefined): StopReason {
+/** OpenAI ends an answer with `stop` when the client has forced the call, and many servers of this format always do. */
+export function stopReason(reason: Json | undefined, hasCall: boolean): StopReason {
   switch (reason) {
     case "length":
       return "length";
@@ -81,6 +83,6 @@ export function stopReason(reason: Json | undefined): StopReason {
     case "content_filter":
       return "refusal";
     default:
-      return "end";
+      return hasCall ? "calls" : "end";
   }
 }

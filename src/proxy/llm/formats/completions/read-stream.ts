@@ -60,6 +60,7 @@ class ChoiceReader {
   /** The text, reasoning or refusal that is open. */
   #open: { readonly kind: "text" | "reasoning" | "refusal"; readonly part: number } | undefined;
   #parts = 0;
+  #hasCall = false;
   #hasStopped = false;
 
   constructor(choice: number) {
@@ -79,14 +80,14 @@ class ChoiceReader {
     if (typeof reason !== "string") return;
     this.#closeAll(events);
     this.#hasStopped = true;
-    events.push({ kind: "stop", choice: this.#choice, stop: { reason: stopReason(reason) } });
+    events.push({ kind: "stop", choice: this.#choice, stop: { reason: stopReason(reason, this.#hasCall) } });
   }
 
   end(events: AnswerEvent[]): void {
     if (this.#hasStopped) return;
     this.#hasStopped = true;
     this.#closeAll(events);
-    events.push({ kind: "stop", choice: this.#choice, stop: { reason: this.#calls.size > 0 ? "calls" : "end" } });
+    events.push({ kind: "stop", choice: this.#choice, stop: { reason: this.#hasCall ? "calls" : "end" } });
   }
 
   #text(kind: "text" | "reasoning" | "refusal", text: string, events: AnswerEvent[]): void {
@@ -117,6 +118,7 @@ class ChoiceReader {
 
   #openCall(call: Call, isFreeText: boolean, events: AnswerEvent[]): void {
     this.#closeText(events);
+    this.#hasCall = true;
     const { id, name, held, signed } = call;
     call.part = this.#openPart({ kind: "call", id, name, ...(isFreeText ? { isFreeText } : {}), ...signed }, events);
     this.#arguments(call.part, held, events);
