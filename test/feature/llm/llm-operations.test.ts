@@ -130,7 +130,7 @@ spec: {ai: {provider: {${provider}, host: 127.0.0.1, port: ${echo.port}}}}
 const AUTHORITY = createAuthority("test", validNow());
 
 /** A gateway whose listener speaks TLS, as the official client of sessions demands. */
-async function connectSecurely(context: ProofContext, provider: string, ...more: readonly string[]) {
+async function connectSecurely(context: ProofContext, provider: string, more = "", policies = "") {
   const realtime = await startRealtime(context);
   const { certificate, key } = createLeaf(AUTHORITY, ["127.0.0.1"], validNow());
   const listener = "{name: https, port: 8443, protocol: HTTPS, tls: {certificateRefs: [{name: a}]}}";
@@ -140,12 +140,12 @@ kind: GwBackend
 metadata: {name: ai}
 spec:
   ai: {provider: {${provider}, host: 127.0.0.1, port: ${realtime.port}}}
-  policies: {auth: {key: ${OPENAI_KEY}}}
+  policies: {auth: {key: ${OPENAI_KEY}}${policies}}
 `;
   const secret = pemObject("Secret", "a", { "tls.crt": certificate, "tls.key": key });
   const gateway = await startGateway(
     context,
-    documents(gatewayOf([listener]), secret, backend, route("ai", "ai"), ...more),
+    documents(gatewayOf([listener]), secret, backend, route("ai", "ai"), ...(more === "" ? [] : [more])),
   );
   const url = `https://127.0.0.1:${new URL(gateway.url(8443)).port}`;
   return { realtime, gateway, url, client: new OpenAI({ apiKey: "of-the-client", baseURL: `${url}/v1` }) };
@@ -208,4 +208,33 @@ prove([], "an upgrade of Responses is relayed where the provider can, and 426 el
     const outcome = await openingOf(`${other.url.replace("https", "wss")}/v1/${path}`);
     assert.match(outcome, new RegExp(`${status}`), path);
   }
+});
+
+const GUARD = "request: [{regex: {builtins: [Email]}}]";
+
+for (const [name, provider, policies, path, status] of [
+  ["guards check Responses", "llma: {}", `promptGuard: {${GUARD}}`, "responses", 426],
+  ["a model is pinned", "llma: {model: gpt-9}", "modelAliases: {a: b}", "responses", 426],
+  ["a prompt is added", "llma: {}", "prompt: {prepend: [{role: system, content: a}]}", "responses", 426],
+  ["guards check streams", "llma: {}", `promptGuard: {streaming: Enabled, ${GUARD}}`, "realtime?model=m", 503],
+] as const)
+  prove([], `a session that cannot be looked into is refused where ${name}`, async (context) => {
+    const { url, realtime } = await connectSecurely(context, provider, "", `, ai: {${policies}}`);
+    const outcome = await openingOf(`${url.replace("https", "wss")}/v1/${path}`);
+    assert.match(outcome, new RegExp(`${status}`));
+    assert.equal(realtime.opened.length, 0);
+  });
+
+prove([], "embeddings are no conversation, so guards do not check them", async (context) => {
+  const guarded = `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwPolicy
+metadata: {name: guard}
+spec:
+  targetRefs: [{group: gwproxy.dev, kind: GwBackend, name: ai}]
+  backend: {ai: {promptGuard: {${GUARD}}}}
+`;
+  const { client, openai } = await connect(context, "llma: {}", guarded);
+  await client.embeddings.create({ model: "text-9", input: "a@b.test" });
+  assert.equal(openai.seen[0]?.body["input"], "a@b.test");
 });

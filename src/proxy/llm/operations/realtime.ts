@@ -24,9 +24,11 @@ export const relayRealtime: Operation = async (context) => {
   requireOperation(context, "Realtime", new ProxyError("llm_conversion_unsupported"));
   const { endpoint, exchange, out } = context;
   if (exchange.upgrade === undefined) throw invalidRequest("a realtime session begins with an upgrade to WebSocket");
-  const { node, policies } = endpoint;
-  const { searchParams } = new URL(out?.path ?? exchange.target, "http://localhost");
-  const asked = node.model === "" ? readModelName(searchParams.get("model")) : node.model;
+  const { node, policies, guards } = endpoint;
+  // Guards of streams would have to check the messages of both sides.
+  if (guards?.streaming === true) throw new ProxyError("guard_failed", { detail: "sessions cannot be checked" });
+  const [, query] = (out?.path ?? exchange.target).split("?", 2);
+  const asked = node.model === "" ? readModelName(new URLSearchParams(query).get("model")) : node.model;
   if (asked === undefined || asked === "")
     throw new ProxyError("llm_model_missing", {
       text: "failed to process LLM request: missing query parameter: model not specified",
@@ -35,11 +37,18 @@ export const relayRealtime: Operation = async (context) => {
   return relay(context, { wire: "Realtime", model, streaming: true });
 };
 
-/** Clients fall back to HTTP at once on 426, and on no other status. */
+/**
+ * Clients fall back to HTTP at once on 426, and on no other status. They have to where the configuration decides on the
+ * model or on what is said, because the messages of a client are only relayed.
+ */
 export const relayResponses: Operation = (context) => {
-  requireOperation(context, "ResponsesSocket", new ProxyError("llm_upgrade_unsupported"));
-  // The model is in the messages of the client, which are only relayed.
-  return relay(context, { wire: "Responses", model: context.endpoint.node.model, streaming: true });
+  const { node, guards, policies } = context.endpoint;
+  const { fields, renameModel, addPrompt } = policies;
+  const decides = [guards, fields, renameModel, addPrompt].some((each) => each !== undefined) || node.model !== "";
+  const unsupported = new ProxyError("llm_upgrade_unsupported");
+  if (decides) throw unsupported;
+  requireOperation(context, "ResponsesSocket", unsupported);
+  return relay(context, { wire: "Responses", model: "", streaming: true });
 };
 
 function requireOperation({ endpoint }: OperationContext, name: ProviderOperation, otherwise: ProxyError): void {
