@@ -1,8 +1,9 @@
 /**
- * The official OpenAI client speaks Responses through the whole gateway: to a provider of the same format, and to one
- * that knows chat completions only.
+ * Responses through the whole gateway: the official OpenAI client speaks them to a provider of the same format and to one
+ * that knows chat completions only, and the official Anthropic client reaches a provider that knows nothing else.
  */
 import assert from "node:assert/strict";
+import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { documents, GATEWAY, route, startGateway } from "../../support/gateway/gateway.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
@@ -232,3 +233,105 @@ prove(
     assert.equal(openai.seen.length, 0);
   },
 );
+
+type Message = Anthropic.Message;
+
+/** @returns sends messages, streamed or not, and returns the whole answer */
+async function connectMessages(context: ProofContext, isStreamed: boolean) {
+  const openai = await startOpenAi(context);
+  const backend = `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: ai}
+spec:
+  ai: {provider: {custom: {formats: [{type: Responses}]}, host: 127.0.0.1, port: ${openai.port}}}
+  policies: {auth: {key: ${OPENAI_KEY}}}
+`;
+  const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai")));
+  const client = new Anthropic({ apiKey: "of-the-client", baseURL: gateway.url(), maxRetries: 0 });
+  const ask = (request: Omit<Anthropic.MessageCreateParamsNonStreaming, "model" | "max_tokens">): Promise<Message> => {
+    const body = { model: "gpt-9", max_tokens: 4000, ...request };
+    return isStreamed ? client.messages.stream(body).finalMessage() : client.messages.create(body);
+  };
+  return { openai, ask };
+}
+
+for (const isStreamed of [false, true]) {
+  const how = isStreamed ? "streamed" : "whole";
+
+  prove([], `the official Anthropic client thinks, calls and goes on with Responses, ${how}`, async (context) => {
+    const { openai, ask } = await connectMessages(context, isStreamed);
+    openai.answer = { reasoning: { text: "I think.", sealed: "gAAAAAB" }, text: "I look.", calls: CALLS };
+    const tools: Anthropic.Tool[] = [
+      { name: "weather", input_schema: { type: "object", properties: { city: { type: "string" } } } },
+    ];
+    const thinking: Anthropic.ThinkingConfigParam = { type: "enabled", budget_tokens: 2000 };
+    const messages: Anthropic.MessageParam[] = [
+      {
+        role: "user",
+        content: [
+          {
+            type: "image",
+            source: { type: "base64", media_type: "image/png", data: PIXEL.slice(PIXEL.indexOf(",") + 1) },
+          },
+          { type: "text", text: "Weather here?" },
+        ],
+      },
+    ];
+    const first = await ask({ system: "Be kind.", messages, tools, thinking });
+    assert.deepEqual(
+      first.content.map(({ type }) => type),
+      ["thinking", "text", "tool_use", "tool_use"],
+    );
+    const [thought] = first.content;
+    assert.ok(thought?.type === "thinking");
+    assert.deepEqual([thought.thinking, thought.signature], ["I think.", "gw1:openai:gAAAAAB"]);
+    assert.deepEqual(
+      [first.stop_reason, first.usage.input_tokens, first.usage.cache_read_input_tokens],
+      ["tool_use", 12, 8],
+    );
+    const results = CALLS.map(({ id }) => ({ type: "tool_result", tool_use_id: id, content: "fine" }) as const);
+    messages.push({ role: "assistant", content: first.content }, { role: "user", content: results });
+    openai.answer = { text: "Fine." };
+    const second = await ask({ messages, tools, thinking });
+    assert.deepEqual(
+      second.content.map((block) => (block.type === "text" ? block.text : block.type)),
+      ["Fine."],
+    );
+    assert.equal(second.stop_reason, "end_turn");
+    const { input, store, include } = openai.seen[1]?.body ?? {};
+    const sent = (input as { type: string; encrypted_content?: string }[]).find(({ type }) => type === "reasoning");
+    assert.deepEqual([sent?.encrypted_content, store, include], ["gAAAAAB", false, ["reasoning.encrypted_content"]]);
+    assert.ok(JSON.stringify(openai.seen[0]?.body).includes(PIXEL));
+  });
+
+  prove(
+    [],
+    `the official Anthropic client gets schemas, refusals, limits and errors from Responses, ${how}`,
+    async (context) => {
+      const { openai, ask } = await connectMessages(context, isStreamed);
+      const messages: Anthropic.MessageParam[] = [{ role: "user", content: "hi" }];
+      openai.answer = { text: "{}" };
+      const schema = { type: "object", additionalProperties: false };
+      await ask({ messages, output_config: { format: { type: "json_schema", schema } } });
+      assert.deepEqual(openai.seen[0]?.body["text"], {
+        format: { type: "json_schema", name: "structured_output", schema },
+      });
+      openai.answer = { refusal: "I can't." };
+      const refused = await ask({ messages });
+      assert.deepEqual([refused.stop_reason, refused.content], ["refusal", [{ type: "text", text: "I can't." }]]);
+      openai.answer = { text: "Once", isCut: true };
+      assert.equal((await ask({ messages })).stop_reason, "max_tokens");
+      for (const status of [400, 401, 404, 429, 500, 529]) {
+        openai.answer = { error: { status, type: `type_${status}`, message: `refused with ${status}` } };
+        const failure = await ask({ messages }).then(
+          () => assert.fail(),
+          (error: unknown) => error,
+        );
+        assert.ok(failure instanceof Anthropic.APIError);
+        assert.equal(failure.status, status);
+        assert.match(failure.message, new RegExp(`refused with ${status}`));
+      }
+    },
+  );
+}
