@@ -3,119 +3,20 @@ import assert from "node:assert/strict";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { test } from "node:test";
-import { documents, gatewayOf, gatewayPolicy, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
+import { documents, gatewayPolicy } from "../../support/gateway/gateway.ts";
+import {
+  gwModel,
+  model,
+  MODEL_GATEWAY,
+  modelRoute,
+  serveModels,
+  service,
+  virtual,
+} from "../../support/gateway/models.ts";
 import { call, parseJson, type Answer } from "../../support/clients/http.ts";
-import { contextOf, prove, type ProofContext } from "../../support/proofs/prove.ts";
-import { startEcho, type Echo } from "../../support/servers/echo.ts";
+import { contextOf, prove } from "../../support/proofs/prove.ts";
+import { startEcho } from "../../support/servers/echo.ts";
 import { startForwardProxy } from "../../support/servers/forward-proxy.ts";
-
-const KINDS = "allowedRoutes: {kinds: [{kind: HTTPRoute}, {group: gwproxy.dev, kind: GwModel}]}";
-const GATEWAY = gatewayOf([
-  `{name: http, port: 8080, protocol: HTTP, ${KINDS}}`,
-  `{name: second, port: 8081, protocol: HTTP, ${KINDS}}`,
-]);
-
-/** A Service that leads to a port of this machine, which a baseURL may not name. */
-function service(name: string, port: number): string {
-  return `
-apiVersion: v1
-kind: Service
-metadata: {name: ${name}}
-spec:
-  ports: [{name: http, port: 80}]
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {name: ${name}-1, labels: {kubernetes.io/service-name: ${name}}}
-addressType: IPv4
-ports: [{name: http, port: ${port}, protocol: TCP}]
-endpoints: [{addresses: [127.0.0.1], conditions: {ready: true}}]
-`;
-}
-
-interface ModelParts {
-  /** Flow YAML of the items of parentRefs. */
-  readonly parents?: string;
-  /** Further members of spec in flow YAML. */
-  readonly more?: string;
-  /** The Service of the provider. */
-  readonly to?: string;
-}
-
-function model(name: string, { parents = "{name: gw}", more = "", to = "one" }: ModelParts = {}): string {
-  const custom = `provider: custom, custom: {formats: [{type: Completions}], backendRef: {name: ${to}, port: 80}}`;
-  return gwModel(name, `parentRefs: [${parents}], ${custom}${more === "" ? "" : `, ${more}`}`);
-}
-
-function virtual(name: string, choice: string, parents = "{name: gw}"): string {
-  return gwModel(name, `parentRefs: [${parents}], virtualModel: {${choice}}`);
-}
-
-function gwModel(name: string, spec: string): string {
-  return `
-apiVersion: gwproxy.dev/v1alpha1
-kind: GwModel
-metadata: {name: ${name}, creationTimestamp: "2026-01-02T03:04:05Z"}
-spec: {${spec}}
-`;
-}
-
-/** A route to models below /team. @param rule more members of the rule @param prefix what the rule matches */
-function modelRoute(name: string, rule = "", prefix = "/team"): string {
-  return `
-apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: {name: ${name}}
-spec:
-  parentRefs: [{name: gw}]
-  rules:
-    - matches: [{path: {type: PathPrefix, value: ${prefix}}}]
-      ${rule}
-      backendRefs: [{group: gwproxy.dev, kind: GwModel, name: "*"}]
-`;
-}
-
-interface Served {
-  readonly gateway: TestGateway;
-  readonly one: Echo;
-  readonly two: Echo;
-  /** Asks for a model. */
-  ask(model: string, options?: AskOptions): Promise<Answer>;
-  /** Asks for a model; resolves with the service that answered and the model that it was asked for. */
-  asked(model: string, options?: AskOptions): Promise<string>;
-}
-
-interface AskOptions {
-  readonly path?: string;
-  readonly port?: number;
-  readonly headers?: Record<string, string>;
-  readonly body?: object;
-}
-
-async function serve(context: ProofContext, ...objects: readonly string[]): Promise<Served> {
-  const one = await startEcho(context, { tag: "one" });
-  const two = await startEcho(context, { tag: "two" });
-  const services = [service("one", one.port), service("two", two.port)];
-  const gateway = await startGateway(context, documents(GATEWAY, ...services, ...objects));
-  const ask: Served["ask"] = (name, { path = "/v1/chat/completions", port = 8080, headers = {}, body = {} } = {}) =>
-    call(gateway.url(port) + path, {
-      method: "POST",
-      headers: { "content-type": "application/json", ...headers },
-      body: JSON.stringify({ model: name, messages: [{ role: "user", content: "hi" }], ...body }),
-    });
-  return {
-    gateway,
-    one,
-    two,
-    ask,
-    async asked(name, options) {
-      const { status, headers, body } = await ask(name, options);
-      assert.equal(status, 200, body);
-      const sent = parseJson((parseJson(body) as { body: string }).body) as { model: string };
-      return `${String(headers["x-upstream"])} ${sent.model}`;
-    },
-  };
-}
 
 async function refusal(answer: Promise<Answer>): Promise<string> {
   const { status, body } = await answer;
@@ -129,7 +30,7 @@ prove(
   [`${SPEC}.match.model`, `${SPEC}.parentRefs[].name`, `${SPEC}.provider`, `${SPEC}.custom.backendRef.name`],
   "an exact name comes before patterns, and the longer pattern before the shorter one",
   async (context) => {
-    const { ask, asked } = await serve(
+    const { ask, asked } = await serveModels(
       context,
       model("any", { more: `match: {model: "g*"}` }),
       model("long", { more: `match: {model: "gpt-*"}`, to: "two" }),
@@ -148,7 +49,7 @@ prove(
   [`${SPEC}.parentRefs[].sectionName`, `${SPEC}.parentRefs[].port`],
   "a model serves on the listeners that it names, and no listener without it has the paths of models",
   async (context) => {
-    const { ask, asked } = await serve(
+    const { ask, asked } = await serveModels(
       context,
       model("by-section", { parents: "{name: gw, sectionName: second}" }),
       model("by-port", { parents: "{name: gw, port: 8081}" }),
@@ -164,7 +65,7 @@ prove(
   `${SPEC}.parentRefs[].kind`,
   "a rule of a route offers the models that name it, below its prefix",
   async (context) => {
-    const { ask, asked } = await serve(
+    const { ask, asked } = await serveModels(
       context,
       modelRoute("team", "name: models"),
       model("small", { parents: "{kind: HTTPRoute, name: team, sectionName: models}" }),
@@ -181,7 +82,7 @@ prove(
   [`${SPEC}.visibility`, `${SPEC}.virtualModel.weighted.targets[].modelRef.name`],
   "an internal model is reached through a virtual one alone, and is not listed",
   async (context) => {
-    const { gateway, ask, asked } = await serve(
+    const { gateway, ask, asked } = await serveModels(
       context,
       model("hidden", { more: "visibility: Internal" }),
       virtual("front", "weighted: {targets: [{modelRef: {name: hidden}}]}"),
@@ -200,7 +101,7 @@ prove(
   [`${SPEC}.virtualModel.weighted.targets[].weight`, `${SPEC}.virtualModel.weighted.targets[].model`],
   "weights share the requests, and a target is asked for by its name",
   async (context) => {
-    const { asked } = await serve(
+    const { asked } = await serveModels(
       context,
       model("any", { more: `match: {model: "*"}` }),
       model("other", { to: "two" }),
@@ -225,7 +126,7 @@ prove(
   "the first condition that is true chooses, over the request and its body",
   async (context) => {
     const conditions = `[{modelRef: {name: any}, model: big, when: "size(llmRequest.messages) > 1"}, {modelRef: {name: other}, when: "request.headers['x-tier'] == 'gold'"}]`;
-    const { ask, asked } = await serve(
+    const { ask, asked } = await serveModels(
       context,
       model("any", { more: `match: {model: "*"}` }),
       model("other", { to: "two" }),
@@ -248,7 +149,7 @@ prove(
   ],
   "a failover asks the lowest priority first, and the next one once its models are evicted",
   async (context) => {
-    const { gateway, two, ask, asked } = await serve(
+    const { gateway, two, ask, asked } = await serveModels(
       context,
       // The echo answers a path that begins with /status/503 with that status.
       gwModel(
@@ -273,7 +174,7 @@ prove(
   "a model that the client may not use is passed over, denied, and not listed",
   async (context) => {
     const rule = `policies: {authorization: {action: Allow, policy: {matchExpressions: ["request.headers['x-team'] == 'a'"]}}}`;
-    const { gateway, ask, asked } = await serve(
+    const { gateway, ask, asked } = await serveModels(
       context,
       model("gpt", { more: rule }),
       model("rest", { more: `match: {model: "g*"}`, to: "two" }),
@@ -310,7 +211,7 @@ prove(
   async (context) => {
     const final = `finalTransformations: [{field: user, expression: "'of ' + llmRequest.model"}]`;
     const headers = `headers: {request: {set: [{name: x-set, value: 'a"\\b'}], add: [{name: x-add, value: more}], remove: [x-gone]}, response: {set: [{name: x-upstream, value: hidden}]}}`;
-    const { ask } = await serve(
+    const { ask } = await serveModels(
       context,
       model("m", {
         more: `policies: {transformations: [{field: max_tokens, expression: "llmRequest.max_tokens * 2"}], ${final}, auth: {key: secret}, ${headers}}`,
@@ -337,7 +238,7 @@ prove(
     const echo = await startEcho(context, { tag: "far" });
     const proxy = await startForwardProxy(context, { places: { "models.test:8000": `127.0.0.1:${echo.port}` } });
     const policies = `policies: {tunnel: {url: "http://127.0.0.1:${proxy.port}", mode: Connect}}`;
-    const { asked } = await serve(
+    const { asked } = await serveModels(
       context,
       ...["", "/", "/api/v2"].map((path, at) =>
         gwModel(
@@ -356,7 +257,7 @@ prove(
 );
 
 test("a native path names the model, which a virtual one may replace", async (t) => {
-  const { ask, one } = await serve(
+  const { ask, one } = await serveModels(
     contextOf(t),
     model("small"),
     virtual("auto", "weighted: {targets: [{modelRef: {name: small}}]}"),
@@ -375,7 +276,7 @@ test("a native path names the model, which a virtual one may replace", async (t)
 });
 
 test("a retry of a failover goes on with the next priority", async (t) => {
-  const { asked } = await serve(
+  const { asked } = await serveModels(
     contextOf(t),
     gwModel(
       "first",
@@ -392,7 +293,7 @@ test("a retry of a failover goes on with the next priority", async (t) => {
 });
 
 test("both official clients read the list of models and one entry of it", async (t) => {
-  const { gateway } = await serve(
+  const { gateway } = await serveModels(
     contextOf(t),
     model("plain"),
     model("pattern", { more: `match: {model: "p*"}` }),
@@ -418,7 +319,7 @@ test("both official clients read the list of models and one entry of it", async 
 });
 
 test("errors on a listener with models have the format of the client", async (t) => {
-  const { ask, one } = await serve(
+  const { ask, one } = await serveModels(
     contextOf(t),
     model("m"),
     model("elsewhere", { parents: "{name: gw, sectionName: second}" }),
@@ -435,17 +336,22 @@ test("errors on a listener with models have the format of the client", async (t)
 
 test("a route of every path and models on the same listener are refused, and mended by an edit", async (t) => {
   const routed = model("small", { parents: "{kind: HTTPRoute, name: all}" });
-  const { ask, asked, gateway, one } = await serve(contextOf(t), modelRoute("all", "", "/"), routed, model("direct"));
+  const { ask, asked, gateway, one } = await serveModels(
+    contextOf(t),
+    modelRoute("all", "", "/"),
+    routed,
+    model("direct"),
+  );
   assert.equal((await ask("small")).status, 500);
   const services = [service("one", one.port)];
-  await gateway.change(documents(GATEWAY, ...services, modelRoute("all", "", "/"), routed));
+  await gateway.change(documents(MODEL_GATEWAY, ...services, modelRoute("all", "", "/"), routed));
   assert.equal(await asked("small"), "one small");
 });
 
 test("an edit of a model takes effect while others serve on", async (t) => {
-  const { ask, asked, gateway, one, two } = await serve(contextOf(t), model("a"), model("b"));
+  const { ask, asked, gateway, one, two } = await serveModels(contextOf(t), model("a"), model("b"));
   const services = [service("one", one.port), service("two", two.port)];
-  await gateway.change(documents(GATEWAY, ...services, model("a", { to: "two" }), model("c")));
+  await gateway.change(documents(MODEL_GATEWAY, ...services, model("a", { to: "two" }), model("c")));
   assert.equal(await asked("a"), "two a");
   assert.equal(await asked("c"), "one c");
   assert.equal(await refusal(ask("b")), "404 model_not_found");
