@@ -2,11 +2,12 @@
  * Applies the parts of an `ai` block that change a client's body before its model is known, and settles the model: the
  * pinned one, else that of the body, then changed by fields and aliases. The LLM handler uses it.
  */
+import { pathOf } from "../../lib/request-target.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
 import type { ChatFormat, LlmRequest } from "./formats/chat-format.ts";
 import type { JsonObject } from "./json.ts";
-import { readModelName } from "./model-name.ts";
+import { modelInPath, readModelName } from "./model-name.ts";
 import type { AiPolicies } from "./policies/index.ts";
 
 export interface PolicyContext {
@@ -32,7 +33,8 @@ export function applyPolicies(
   const request = client.parse(body, exchange.target);
   const changed = client.namesModel ? request.model : (readModelName(body["model"]) ?? request.model);
   if (!client.namesModel) body["model"] = undefined;
-  const model = pinned === "" || fields !== undefined ? changed : pinned;
+  const named = changed ?? modelInPath(pathOf(exchange.target));
+  const model = pinned === "" || fields !== undefined ? named : pinned;
   if (model === undefined || model === "")
     throw new ProxyError("llm_model_missing", {
       text: "failed to process LLM request: missing field: model not specified",

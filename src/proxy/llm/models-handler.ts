@@ -10,10 +10,10 @@ import { ProxyError } from "../exchange/errors.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
 import { clientFormatOf } from "./client-formats/index.ts";
 import { callProvider } from "./handler.ts";
-import { readModelName } from "./model-name.ts";
+import { modelInPath, readModelName } from "./model-name.ts";
 import { readRequest } from "./request.ts";
 import { compileModels } from "./models/compile.ts";
-import { decodeText, listModels } from "./models/list.ts";
+import { listModels } from "./models/list.ts";
 import { ModelRouter } from "./models/router.ts";
 
 /** Root of expressions in which the name that the client asked for is kept. */
@@ -50,15 +50,6 @@ function pathToModels({ target, matchedPrefix }: RoutedExchange, stripsPrefix: b
   const path = pathOf(target);
   const prefix = stripsPrefix ? (matchedPrefix ?? "/") : "/";
   return prefix === "/" || !path.startsWith(prefix) ? path : path.slice(prefix.length) || "/";
-}
-
-/** Native paths of Gemini and Vertex AI name the model before the verb: ".../models/gemini-2.5-pro:generateContent". */
-const NATIVE_PATH = /\/models\/([^/:]+):[a-zA-Z]+$/;
-
-/** @throws ProxyError llm_model_invalid */
-function modelInPath(path: string): string | undefined {
-  const segment = NATIVE_PATH.exec(path)?.[1];
-  return segment === undefined ? undefined : readModelName(decodeText(segment));
 }
 
 function keepUserModel(exchange: RoutedExchange, name: string): void {

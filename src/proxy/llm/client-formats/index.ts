@@ -30,8 +30,13 @@ function unserved(name: string, path: RegExp, printError: ErrorPrinter): ClientF
 export const CLIENT_FORMATS: readonly ClientFormat[] = [
   COMPLETIONS,
   unserved("MessagesTokenCount", /\/v1\/messages\/count_tokens\/*$/, printMessagesError),
-  { name: "Messages", path: /\/messages\/*$/, printError: printMessagesError, format: messages },
-  unserved("Messages", /\/v1\/messages\/.*$|:(?:stream)?rawPredict$/i, printMessagesError),
+  {
+    name: "Messages",
+    path: /\/messages\/*$|\/models\/[^/:]+:(?:r|streamR)awPredict$/,
+    printError: printMessagesError,
+    format: messages,
+  },
+  unserved("Messages", /\/v1\/messages\/.*$/, printMessagesError),
   { name: "Responses", path: /\/responses\/*$/, printError: printCompletionsError, format: responses },
   { name: "Embeddings", path: /\/embeddings\/*$/, printError: printCompletionsError, format: embeddings },
   { name: "Rerank", path: /\/rerank\/*$/, printError: printCompletionsError, format: rerank },
@@ -63,8 +68,8 @@ const DETECT: ClientFormat = unserved("Detect", /(?!)/, printCompletionsError);
  */
 export function clientFormatOf(path: string, name?: string): ClientFormat {
   if (name === undefined) return CLIENT_FORMATS.find((row) => row.path.test(path)) ?? COMPLETIONS;
-  // Of two rows of one name the last one is that of OpenAI, whose paths are less specific.
-  return name === DETECT.name ? DETECT : (CLIENT_FORMATS.findLast((row) => row.name === name) ?? COMPLETIONS);
+  // Of two rows of one name the first one is served.
+  return name === DETECT.name ? DETECT : (CLIENT_FORMATS.find((row) => row.name === name) ?? COMPLETIONS);
 }
 
 const ROUTE_TYPES: Readonly<Partial<Record<RouteType, string>>> = {

@@ -6,6 +6,7 @@ import { HeaderList } from "../../../lib/header-list.ts";
 import { ProxyError } from "../../exchange/errors.ts";
 import type { Reply } from "../../exchange/exchange.ts";
 import type { JsonObject } from "../json.ts";
+import { decodePathText } from "../model-name.ts";
 import type { ConcreteModel, VirtualModel } from "./compile.ts";
 
 /** Owner of models that this gateway makes up itself. */
@@ -20,7 +21,7 @@ const PATH = /^(?:\/v1)?\/models(?:\/(.+?))?\/*$/;
 export function listModels(path: string, models: readonly (ConcreteModel | VirtualModel)[]): Reply {
   const id = PATH.exec(path)?.[1];
   if (id === undefined) return replyWith(printList(models));
-  const name = decodeText(id);
+  const name = decodePathText(id);
   const found = models.find(({ match }) => match === name);
   if (found === undefined) throw new ProxyError("model_not_found", { text: `model "${name}" not found` });
   return replyWith(printModel(found));
@@ -47,16 +48,6 @@ function printModel(model: ConcreteModel | VirtualModel): JsonObject {
     display_name: match,
     created_at: new Date(createdAtMs).toISOString(),
   };
-}
-
-/** Decodes percent escapes of a path. */
-export function decodeText(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    // A broken escape is the name as it stands, which no model has.
-    return text;
-  }
 }
 
 function replyWith(body: JsonObject): Reply {
