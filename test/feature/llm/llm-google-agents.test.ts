@@ -113,6 +113,30 @@ prove(
   },
 );
 
+prove([], "a client of Claude on Vertex AI is served by its own platform and by others", async (context) => {
+  const served = await serveVertex(context, "global");
+  served.google.answer = { events: CLAUDE_EVENTS };
+  const path = "/v1/projects/p/locations/l/publishers/anthropic/models/claude-new-9@20260101:streamRawPredict";
+  const messages = [{ role: "user", content: "one two" }];
+  const body = { anthropic_version: "vertex-2023-10-16", max_tokens: 99, messages, stream: true };
+  const own = await post(served.gateway, path, body);
+  assert.match(own.body, /"text":"Hello"/);
+  assert.match(served.google.seen[0]?.url ?? "", /models\/claude-new-9@20260101:streamRawPredict$/);
+  const provider = await startMockProvider(context);
+  for (const key of ["llma", "llme"] as const) {
+    const backend = mockBackend(provider.port, key);
+    const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai")));
+    const other = await post(gateway, path.replace("streamRawPredict", "rawPredict"), { ...body, stream: undefined });
+    assert.equal(JSON.parse(other.body).content?.[0]?.text, "You said: one two", other.body);
+  }
+});
+
+prove([], "the models of the Gemini API are listed at its compatible path", async (context) => {
+  const served = await serveGemini(context);
+  const { status, body } = await call(`${served.gateway.url()}/v1/models`);
+  assert.deepEqual([status, JSON.parse(body).data], [200, [{ id: "models/gemini-2.5-pro", object: "model" }]]);
+});
+
 /** A turn of gemini-cli in the middle of its work, as it goes over the wire. */
 const CLI_TURN = {
   contents: [

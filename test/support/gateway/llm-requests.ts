@@ -8,6 +8,7 @@ export const UNSERVED: readonly (readonly [
   method?: string,
 ])[] = [
   ["/v1/messages/batches", "Messages", "anthropic"],
+  ["/v1/projects/p/locations/l/publishers/anthropic/models/count-tokens:rawPredict", "MessagesTokenCount", "anthropic"],
   ["/v1/messages/count_tokens", "MessagesTokenCount", "anthropic"],
   ["/v1beta/models", "GeminiModels", "google", "GET"],
   ["/v1beta/models/g", "GeminiModels", "google", "GET"],

@@ -29,9 +29,14 @@ function unserved(name: string, path: RegExp, printError: ErrorPrinter): ClientF
 /** The first row with a matching path wins, so a longer path precedes a shorter one that is its end. */
 export const CLIENT_FORMATS: readonly ClientFormat[] = [
   COMPLETIONS,
-  unserved("MessagesTokenCount", /\/v1\/messages\/count_tokens\/*$/, printMessagesError),
+  unserved(
+    "MessagesTokenCount",
+    /\/v1\/messages\/count_tokens\/*$|\/models\/count-tokens:rawPredict$/,
+    printMessagesError,
+  ),
   {
     name: "Messages",
+    // The second form is that of clients of Vertex AI.
     path: /\/messages\/*$|\/models\/[^/:]+:(?:r|streamR)awPredict$/,
     printError: printMessagesError,
     format: messages,

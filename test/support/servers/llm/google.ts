@@ -64,6 +64,8 @@ export async function startGoogle(
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
       const { method = "", url = "", headers } = request;
+      if (`${method} ${url}` === "GET /v1beta/openai/models" && headers.authorization === `Bearer ${GEMINI_KEY}`)
+        return sendJson(response, 200, { object: "list", data: [{ id: "models/gemini-2.5-pro", object: "model" }] });
       const endpoint = findEndpoint(url, location, customer.project);
       if (endpoint === undefined || method !== "POST")
         return refuse(response, { status: 404, name: "NOT_FOUND", message: `Method ${method} ${url} not found.` });

@@ -1,4 +1,4 @@
-/** Reads the paths of the Gemini API and of Gemini on Vertex AI, which name model and method. */
+/** Reads the paths of the Gemini API and of Vertex AI, which name model and method. The formats of their clients use it. */
 
 export interface GeminiPath {
   /** With its collection when that is not `models`. */

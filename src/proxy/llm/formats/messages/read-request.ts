@@ -2,6 +2,7 @@
  * Reads a request of the Anthropic Messages API (`POST /v1/messages`) into a conversation, and checks one that is only
  * passed on.
  */
+import { pathOf } from "../../../../lib/request-target.ts";
 import {
   addParts,
   type Conversation,
@@ -26,6 +27,7 @@ import {
   requireText,
 } from "../../request-fields.ts";
 import type { LlmRequest, RequestContext } from "../chat-format.ts";
+import { readGeminiPath } from "../gemini/path.ts";
 import { readExtra } from "../shared/extra.ts";
 import { readStop } from "../shared/stop.ts";
 import { readBlocks, readCache } from "./read-blocks.ts";
@@ -39,7 +41,8 @@ const READ: ReadonlySet<string> = new Set(
 );
 
 /** Checks the parts that every reader and guard relies on; the rest is left to the provider or to the reader. */
-export function parseRequest(body: JsonObject): LlmRequest {
+export function parseRequest(body: JsonObject, target = ""): LlmRequest {
+  readTarget(body, target);
   requireList(body["messages"], "messages").forEach((item, at) => {
     const message = requireObject(item, `messages[${at}]`);
     requireText(message["role"], `messages[${at}].role`);
@@ -47,6 +50,15 @@ export function parseRequest(body: JsonObject): LlmRequest {
   });
   checkContent(body["system"], "system");
   return { body, model: readModelName(body["model"]), streaming: readBoolean(body["stream"], "stream") === true };
+}
+
+/** Clients of Vertex AI name model and streaming in the path, and the version of the API in the body. */
+function readTarget(body: JsonObject, target: string): void {
+  const path = readGeminiPath(pathOf(target));
+  if (path === undefined) return;
+  body["model"] ??= path.model;
+  body["stream"] = path.method === "streamRawPredict";
+  body["anthropic_version"] = undefined;
 }
 
 function checkContent(content: Json | undefined, path: string): void {

@@ -6,12 +6,16 @@ import type { HeaderList } from "../../../../lib/header-list.ts";
 import type { HeaderCall, Provider } from "../provider.ts";
 import { signCalls } from "../shared/compatible-signatures.ts";
 import { geminiMethod } from "../shared/gemini-method.ts";
+import { withModel } from "../shared/standard-path.ts";
 import { printPathSegment } from "../shared/path-segment.ts";
 
 export const gemini: Provider = {
   defaultHost: () => "generativelanguage.googleapis.com",
   formats: () => ["Gemini", "Completions", "Embeddings"],
-  path(_node, { wire, model, streaming }) {
+  operations: () => ["Models"],
+  path(_node, call) {
+    const { wire, model, streaming } = call;
+    if (wire === "Models") return withModel("/v1beta/openai/models", call);
     if (wire === "Embeddings") return "/v1beta/openai/embeddings";
     if (wire !== "Gemini") return "/v1beta/openai/chat/completions";
     const [, collection = "models", id = model] = /^(models|tunedModels)\/(.*)$/s.exec(model) ?? [];
