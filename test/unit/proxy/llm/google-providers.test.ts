@@ -1,5 +1,7 @@
-/** Addresses, credentials and bodies of the providers of Google, for every form of region and of model name. */
+/** Addresses, credentials, bodies and counts of the providers of Google, for every form of region and of model name. */
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { Losses } from "../../../../src/proxy/llm/conversation/losses.ts";
 import { create } from "@bufbuild/protobuf";
@@ -7,6 +9,9 @@ import { ProviderSchema } from "../../../../generated/proto/gwproxy/config/v1/ir
 import { HeaderList } from "../../../../src/lib/header-list.ts";
 import type { FormatName } from "../../../../src/proxy/llm/formats/chat-format.ts";
 import type { JsonObject } from "../../../../src/proxy/llm/json.ts";
+import { gemini as geminiFormat } from "../../../../src/proxy/llm/formats/gemini/index.ts";
+import { paramsOf } from "../../../../src/proxy/llm/params.ts";
+import { findGeminiFault } from "../../../support/servers/llm/gemini-checks.ts";
 import { gemini } from "../../../../src/proxy/llm/providers/gemini/index.ts";
 import { vertex } from "../../../../src/proxy/llm/providers/vertex/index.ts";
 
@@ -220,4 +225,59 @@ test("the compatible path of llmg gets Gemini models with their publisher", () =
   assert.equal(nameOf("gemini-2.5-pro"), "google/gemini-2.5-pro");
   assert.equal(nameOf("publishers/google/models/gemini-2.5-pro"), "google/gemini-2.5-pro");
   assert.equal(nameOf("meta/llama-4"), "meta/llama-4");
+});
+
+test("what is printed for clients of other formats passes the checks of the service", () => {
+  const folder = join(import.meta.dirname, "../../../golden/llm/completions-to-gemini");
+  const requests = readdirSync(folder).flatMap((file) => {
+    const { request } = JSON.parse(readFileSync(join(folder, file), "utf8")) as {
+      request?: { input: { model: string }; output: JsonObject };
+    };
+    return request === undefined ? [] : [{ file, ...request }];
+  });
+  assert.ok(requests.length > 10);
+  for (const { file, input, output } of requests) assert.equal(findGeminiFault(output, input.model), undefined, file);
+});
+
+test("usage counts thoughts with the answer, tools with the prompt, and kinds of media apart", () => {
+  const details = (text: number, image: number): JsonObject[] => [
+    { modality: "TEXT", tokenCount: text },
+    { modality: "IMAGE", tokenCount: image },
+    { modality: "VIDEO", tokenCount: 9 },
+  ];
+  const usageMetadata = {
+    promptTokenCount: 100,
+    toolUsePromptTokenCount: 7,
+    cachedContentTokenCount: 40,
+    candidatesTokenCount: 20,
+    thoughtsTokenCount: 5,
+    totalTokenCount: 132,
+    promptTokensDetails: details(60, 40),
+    candidatesTokensDetails: [{ modality: "AUDIO", tokenCount: 20 }],
+    trafficType: "PROVISIONED_THROUGHPUT",
+  };
+  assert.deepEqual(geminiFormat.usage({ candidates: [], modelVersion: "g-1", usageMetadata }), {
+    model: "g-1",
+    serviceTier: "PROVISIONED_THROUGHPUT",
+    usage: {
+      inputTokens: 107,
+      outputTokens: 25,
+      cachedInputTokens: 40,
+      reasoningTokens: 5,
+      inputTextTokens: 60,
+      inputImageTokens: 40,
+      outputAudioTokens: 20,
+      providerInputTokens: 100,
+      providerTotalTokens: 132,
+    },
+  });
+  assert.deepEqual(geminiFormat.usage({ usageMetadata: { promptTokenCount: "x", totalTokenCount: -1 } }), {});
+});
+
+test("settings of a Gemini request are shown to expressions under the usual names", () => {
+  const { params } = paramsOf({
+    generationConfig: { temperature: 1, topP: 0.5, seed: 7, maxOutputTokens: 9, topK: 3 },
+  });
+  assert.deepEqual(Object.keys(params ?? {}), ["temperature", "top_p", "seed", "max_tokens"]);
+  assert.deepEqual([params?.["seed"], params?.["max_tokens"]], [7, 9]);
 });

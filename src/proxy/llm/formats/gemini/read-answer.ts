@@ -123,6 +123,11 @@ function cite(candidate: JsonObject, parts: Part[]): void {
   if (citations.length > 0 && text?.kind === "text") parts[at] = { ...text, citations };
 }
 
+/** Whether it is worth looking; most events of a stream have neither. */
+export function hasCitations(candidate: JsonObject): boolean {
+  return candidate["citationMetadata"] !== undefined || candidate["groundingMetadata"] !== undefined;
+}
+
 export function readCitations(candidate: JsonObject): Citation[] {
   const found = ["citationMetadata", "groundingMetadata"].flatMap((name) => {
     const value = objectOf(candidate[name]);

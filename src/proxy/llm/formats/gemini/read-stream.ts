@@ -8,7 +8,7 @@ import { countOf, listOf, objectOf, stringOf, type JsonObject } from "../../json
 import type { Facts, Usage } from "../../usage.ts";
 import type { ReadContext, StreamReader } from "../chat-format.ts";
 import { readErrorObject } from "../shared/read-error.ts";
-import { AnswerCallIds, isBlocked, readCitations, readPart, requireAnswer } from "./read-answer.ts";
+import { AnswerCallIds, isBlocked, hasCitations, readCitations, readPart, requireAnswer } from "./read-answer.ts";
 import { readStop } from "./stop.ts";
 import { learnFacts } from "./usage.ts";
 
@@ -144,7 +144,7 @@ class CandidateReader {
   }
 
   cite(candidate: JsonObject, events: AnswerEvent[]): void {
-    if (this.#open?.kind !== "text") return;
+    if (this.#open?.kind !== "text" || !hasCitations(candidate)) return;
     for (const citation of readCitations(candidate))
       events.push({ kind: "citation", choice: this.#choice, part: this.#open.part, citation });
   }

@@ -1,5 +1,5 @@
 /** Finds model, usage and service tier in answers of the Gemini API, and prints usage for its clients. */
-import { countOf, listOf, objectOf, stringOf, type Json, type JsonObject } from "../../json.ts";
+import { countOf, objectOf, stringOf, type Json, type JsonObject } from "../../json.ts";
 import type { Facts, Usage } from "../../usage.ts";
 
 /** Merges what an answer or an event reports. @returns true when it has added something */
@@ -29,15 +29,14 @@ function readUsage(metadata: JsonObject | undefined): Usage | undefined {
   if (prompt === undefined && total === undefined && answer === undefined) return undefined;
   const tools = countOf(metadata["toolUsePromptTokenCount"]) ?? 0;
   const usage: Usage = { inputTokens: (prompt ?? 0) + tools, outputTokens: (answer ?? 0) + (thoughts ?? 0) };
-  const counts: Partial<Record<keyof Usage, number | undefined>> = {
-    cachedInputTokens: countOf(metadata["cachedContentTokenCount"]),
-    reasoningTokens: thoughts,
-    ...modalities(metadata["promptTokensDetails"], "input"),
-    ...modalities(metadata["candidatesTokensDetails"], "output"),
-    providerInputTokens: prompt,
-    providerTotalTokens: total,
-  };
-  for (const [name, count] of Object.entries(counts)) if (count !== undefined) usage[name as keyof Usage] = count; // as typed above
+  // Every event of a stream reports usage, so there are no objects in between.
+  const cached = countOf(metadata["cachedContentTokenCount"]);
+  if (cached !== undefined) usage.cachedInputTokens = cached;
+  if (thoughts !== undefined) usage.reasoningTokens = thoughts;
+  if (prompt !== undefined) usage.providerInputTokens = prompt;
+  if (total !== undefined) usage.providerTotalTokens = total;
+  addModalities(metadata["promptTokensDetails"], "input", usage);
+  addModalities(metadata["candidatesTokensDetails"], "output", usage);
   return usage;
 }
 
@@ -48,15 +47,14 @@ const MODALITIES: ReadonlyMap<Json | undefined, "Text" | "Audio" | "Image"> = ne
   ["IMAGE", "Image"],
 ]);
 
-function modalities(details: Json | undefined, direction: "input" | "output"): Partial<Record<keyof Usage, number>> {
-  const counts: Partial<Record<keyof Usage, number>> = {};
-  for (const item of listOf(details)) {
+function addModalities(details: Json | undefined, direction: "input" | "output", usage: Usage): void {
+  if (!Array.isArray(details)) return;
+  for (const item of details) {
     const detail = objectOf(item);
     const modality = MODALITIES.get(detail?.["modality"]);
     const count = countOf(detail?.["tokenCount"]);
-    if (modality !== undefined && count !== undefined) counts[`${direction}${modality}Tokens`] = count;
+    if (modality !== undefined && count !== undefined) usage[`${direction}${modality}Tokens`] = count;
   }
-  return counts;
 }
 
 export function printUsage(usage: Usage): JsonObject {
