@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { contentsOf, GUARD_PLACES, said, startGuarded, streamed, type Guarded } from "../../support/gateway/guarded.ts";
 import { keepLines } from "../../support/gateway/log-lines.ts";
+import { call } from "../../support/clients/http.ts";
 import { createMeasured } from "../../support/gateway/measured.ts";
 import { prove } from "../../support/proofs/prove.ts";
 
@@ -240,6 +241,23 @@ prove([], "embeddings are no conversation, and no guard looks at them", async (c
   const { send, received } = await startGuarded(context, guardBoth("Reject"));
   assert.equal((await send("/v1/embeddings", { model: "m", input: SECRET })).status, 200);
   assert.deepEqual(received[0]?.body, { model: "m", input: SECRET });
+});
+
+prove([], "no session over WebSocket gets around the guards", async (context) => {
+  const guard = "[{regex: {builtins: [Ssn]}}]";
+  const { gateway, received } = await startGuarded(context, `{streaming: Enabled, request: ${guard}}`);
+  const headers = {
+    connection: "Upgrade",
+    upgrade: "websocket",
+    "sec-websocket-version": "13",
+    "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
+  };
+  for (const [path, status] of [
+    ["/v1/realtime?model=m", 503],
+    ["/v1/responses", 426],
+  ] as const)
+    assert.equal((await call(`${gateway.url()}${path}`, { headers })).status, status, path);
+  assert.equal(received.length, 0);
 });
 
 prove([], "a signed text is read, and rejected where a mask would change it", async (context) => {
