@@ -33,15 +33,18 @@ export interface Span {
 }
 
 const INSTRUCTIONS_PER_STEP = 4;
+const CHARACTERS_PER_STEP = 64;
+const ASCII = 128;
 
 /** @returns the matches in order, without empty ones */
 export function findMatches(run: Run, text: string, pattern: Regex): Span[] | Failure {
-  const search = new Search(run, text, pattern);
+  let search: Search | undefined;
   const found: Span[] = [];
   for (let at = 0; at < text.length;) {
     const near = pattern.automaton.locate(run, text, at);
     if (near instanceof Failure) return near;
     if (near === NOWHERE) break;
+    search ??= new Search(run, text, pattern);
     const match = search.from(near);
     if (run.steps < 0) return COST_LIMIT;
     if (match === undefined) break;
@@ -71,18 +74,20 @@ class Search {
   readonly #text: string;
   readonly #program: readonly Instruction[];
   readonly #start: number;
+  readonly #firsts: Uint8Array;
   /** The step in which an instruction was last visited, so that each is visited once per step. */
   readonly #visited: Uint32Array;
   #step = 0;
   #open: number[] = [];
 
-  constructor(run: Run, text: string, { pattern }: Regex) {
-    const { inst, start } = programOf(pattern);
+  constructor(run: Run, text: string, pattern: Regex) {
+    const { inst, start } = programOf(pattern.pattern);
     this.#run = run;
     this.#text = text;
     this.#program = inst;
     this.#start = start;
     this.#visited = new Uint32Array(inst.length);
+    this.#firsts = firstsOf(pattern);
   }
 
   /** Returns the first match that begins at `from` or later; undefined as well when the budget is spent. */
@@ -91,6 +96,7 @@ class Search {
     let [now, next] = [new Threads(), new Threads()];
     let match: Span | undefined;
     for (let at = from; ;) {
+      if (match === undefined && now.instructions.length === 0) at = this.#skip(at);
       const rune = at < text.length ? (text.codePointAt(at) as number) : END;
       const holds = assertions(at === 0 ? "start" : beforeOf(text.charCodeAt(at - 1)), rune);
       // The threads of `now` stand before their zero-width instructions, which depend on the next character.
@@ -112,6 +118,19 @@ class Search {
       [now, next] = [next, now];
       at += rune > 0xffff ? 2 : 1;
     }
+  }
+
+  /** Returns the next position at which a match may begin; one that is empty does not count. */
+  #skip(from: number): number {
+    const text = this.#text;
+    let at = from;
+    while (at < text.length) {
+      const code = text.charCodeAt(at);
+      if (code >= ASCII || this.#firsts[code] === 1) break;
+      at++;
+    }
+    this.#run.spend((at - from) / CHARACTERS_PER_STEP);
+    return at;
   }
 
   /** Follows the threads to the instructions that consume a character or match; a new thread may begin last. */
@@ -141,4 +160,26 @@ class Search {
     this.#run.spend(work / INSTRUCTIONS_PER_STEP);
     return reached;
   }
+}
+
+const known = new WeakMap<Regex, Uint8Array>();
+
+/** Returns 1 for each ASCII character with which a match may begin, whatever stands before it. */
+function firstsOf(pattern: Regex): Uint8Array {
+  let firsts = known.get(pattern);
+  if (firsts !== undefined) return firsts;
+  known.set(pattern, (firsts = new Uint8Array(ASCII)));
+  const { inst, start } = programOf(pattern.pattern);
+  const visited = new Set<number>();
+  const open = [start];
+  for (let pc = open.pop(); pc !== undefined; pc = open.pop()) {
+    if (visited.has(pc)) continue;
+    visited.add(pc);
+    const instruction = inst[pc] as Instruction;
+    const { op, out, arg } = instruction;
+    if (op === ALT || op === ALT_MATCH) open.push(out, arg);
+    else if (op === NOP || op === CAPTURE || op === EMPTY_WIDTH) open.push(out);
+    else if (op >= RUNE) for (let rune = 0; rune < ASCII; rune++) if (consumes(instruction, rune)) firsts[rune] = 1;
+  }
+  return firsts;
 }
