@@ -1,5 +1,7 @@
 /** Prompt guards through real sockets: patterns, scopes, responses, and what reaches provider and client. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { contentsOf, GUARD_PLACES, said, startGuarded, streamed, type Guarded } from "../../support/gateway/guarded.ts";
 import { keepLines } from "../../support/gateway/log-lines.ts";
 import { call } from "../../support/clients/http.ts";
@@ -258,6 +260,16 @@ prove([], "no session over WebSocket gets around the guards", async (context) =>
   ] as const)
     assert.equal((await call(`${gateway.url()}${path}`, { headers })).status, status, path);
   assert.equal(received.length, 0);
+});
+
+prove([], "the page about guards shows what is served", async (context) => {
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/prompt-guards.md"), "utf8");
+  const [, yaml = ""] = /^```yaml\n(.*?)^```$/ms.exec(page) ?? [];
+  const answer = said("my number is 123-45-6789");
+  const guarded = await startGuarded(context, "", { answer, page: yaml });
+  const { status, body } = await guarded.ask("Mail bob@example.com about project Falcon");
+  assert.equal(messagesOf(guarded)[0]?.content, "Mail <EMAIL_ADDRESS> about <masked>");
+  assert.deepEqual([status, body], [451, "This answer is withheld."]);
 });
 
 prove([], "a signed text is read, and rejected where a mask would change it", async (context) => {

@@ -87,6 +87,8 @@ export interface Guarded {
 
 interface GuardedOptions {
   readonly place?: GuardPlace;
+  /** Manifests of a GwBackend `chat` with a provider, in place of the guards. */
+  readonly page?: string;
   /** Flow YAML of the provider's key. */
   readonly provider?: string;
   readonly answer?: Script;
@@ -104,6 +106,7 @@ export async function startGuarded(
     answer = said("fine"),
     objects = [],
     telemetry,
+    page,
   }: GuardedOptions = {},
 ): Promise<Guarded> {
   const server = await startScripted(context, (_request, response) => {
@@ -113,7 +116,9 @@ export async function startGuarded(
     if (isStream) for (const piece of answer) response.write(piece);
     response.end(isStream ? "" : JSON.stringify(answer));
   });
-  const served = place.objects(`${provider}, host: 127.0.0.1, port: ${server.port}`, guard);
+  const address = `host: 127.0.0.1, port: ${server.port}`;
+  const own = page?.replace("provider:\n", `provider:\n      host: 127.0.0.1\n      port: ${server.port}\n`);
+  const served = own?.replace("name: chat", "name: ai") ?? place.objects(`${provider}, ${address}`, guard);
   const gateway = await startGateway(
     context,
     documents(GATEWAY, route("ai", "ai"), served, ...objects),
