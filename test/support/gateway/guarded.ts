@@ -12,16 +12,58 @@ import { documents, GATEWAY, route, routePolicy, startGateway, type TestGateway 
 interface GuardPlace {
   /** Returns "GwPolicy spec.backend.ai.promptGuard.streaming" for "streaming". */
   field(name: string): string;
-  /** @param provider flow YAML of a provider @param guard flow YAML of `promptGuard` */
-  objects(provider: string, guard: string): string;
+  /** Returns a route and what it leads to. @param guard flow YAML of `promptGuard` */
+  objects(provider: ProviderParts, guard: string): string;
 }
 
+interface ProviderParts {
+  /** Flow YAML of the provider's key. */
+  readonly key: string;
+  readonly port: number;
+}
+
+const at = ({ key, port }: ProviderParts): string => `${key}, host: 127.0.0.1, port: ${port}`;
+
 function backend(members: string): string {
-  return `
+  return `${route("ai", "ai")}
+---
 apiVersion: gwproxy.dev/v1alpha1
 kind: GwBackend
 metadata: {name: ai}
 spec: {${members}}
+`;
+}
+
+/** Returns a GwModel `m` on a route of its own; its provider is behind a Service. */
+function model(port: number, policies: string): string {
+  return `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: ai}
+spec:
+  parentRefs: [{name: gw}]
+  rules: [{backendRefs: [{group: gwproxy.dev, kind: GwModel, name: "*"}]}]
+---
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwModel
+metadata: {name: m}
+spec:
+  parentRefs: [{kind: HTTPRoute, name: ai}]
+  provider: custom
+  custom: {formats: [{type: Completions}], backendRef: {name: one, port: 80}}
+  policies: {${policies}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: one}
+spec: {ports: [{name: http, port: 80}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: one-1, labels: {kubernetes.io/service-name: one}}
+addressType: IPv4
+ports: [{name: http, port: ${port}, protocol: TCP}]
+endpoints: [{addresses: [127.0.0.1], conditions: {ready: true}}]
 `;
 }
 
@@ -30,18 +72,22 @@ export const GUARD_PLACES: readonly GuardPlace[] = [
     field: (name) => `GwPolicy spec.backend.ai.promptGuard.${name}`,
     objects: (provider, guard) =>
       documents(
-        backend(`ai: {provider: {${provider}}}`),
+        backend(`ai: {provider: {${at(provider)}}}`),
         routePolicy("guards", "ai", `  backend: {ai: {promptGuard: ${guard}}}`),
       ),
   },
   {
     field: (name) => `GwBackend spec.policies.ai.promptGuard.${name}`,
-    objects: (provider, guard) => backend(`ai: {provider: {${provider}}}, policies: {ai: {promptGuard: ${guard}}}`),
+    objects: (provider, guard) => backend(`ai: {provider: {${at(provider)}}}, policies: {ai: {promptGuard: ${guard}}}`),
   },
   {
     field: (name) => `GwBackend spec.ai.groups[].providers[].policies.ai.promptGuard.${name}`,
     objects: (provider, guard) =>
-      backend(`ai: {groups: [{providers: [{name: one, ${provider}, policies: {ai: {promptGuard: ${guard}}}}]}]}`),
+      backend(`ai: {groups: [{providers: [{name: one, ${at(provider)}, policies: {ai: {promptGuard: ${guard}}}}]}]}`),
+  },
+  {
+    field: (name) => `GwModel spec.policies.promptGuard.${name}`,
+    objects: ({ port }, guard) => model(port, `promptGuard: ${guard}`),
   },
 ];
 
@@ -116,12 +162,12 @@ export async function startGuarded(
     if (isStream) for (const piece of answer) response.write(piece);
     response.end(isStream ? "" : JSON.stringify(answer));
   });
-  const address = `host: 127.0.0.1, port: ${server.port}`;
-  const own = page?.replace("provider:\n", `provider:\n      host: 127.0.0.1\n      port: ${server.port}\n`);
-  const served = own?.replace("name: chat", "name: ai") ?? place.objects(`${provider}, ${address}`, guard);
+  const { port } = server;
+  const own = page?.replace("provider:\n", `provider:\n      host: 127.0.0.1\n      port: ${port}\n`);
+  const served = own?.replace("name: chat", "name: ai") ?? place.objects({ key: provider, port }, guard);
   const gateway = await startGateway(
     context,
-    documents(GATEWAY, route("ai", "ai"), served, ...objects),
+    documents(GATEWAY, ...(own === undefined ? [] : [route("ai", "ai")]), served, ...objects),
     telemetry === undefined ? {} : { telemetry },
   );
   const send = (path: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> =>
