@@ -13,7 +13,17 @@ import type { JsonObject } from "../json.ts";
 import type { Facts } from "../usage.ts";
 import type { FormatTexts } from "./guarded-text.ts";
 
-export type FormatName = "Completions" | "Messages" | "Responses" | "Gemini" | "Converse" | "Embeddings" | "Rerank";
+/** Chat formats, and what is no chat. */
+export type FormatName =
+  | "Completions"
+  | "Messages"
+  | "Responses"
+  | "Gemini"
+  | "Converse"
+  | "Embeddings"
+  | "Rerank"
+  | "MessagesTokenCount"
+  | "GeminiTokenCount";
 
 export interface LlmRequest {
   readonly body: JsonObject;

@@ -219,6 +219,24 @@ test("Bedrock: a host, a path and a name in signatures for each surface, region 
   const ARN = "arn:aws:bedrock:eu-west-1:1:application-inference-profile/a.b";
   for (const [endpoint, region, wire, model, streaming, url, service] of [
     [
+      RUNTIME_PREFERRED,
+      "eu-west-1",
+      "MessagesTokenCount",
+      `eu.${CLAUDE}`,
+      false,
+      "bedrock-runtime.eu-west-1.amazonaws.com:443/model/anthropic.claude-sonnet-4-5-20250929-v1%3A0/count-tokens",
+      "bedrock",
+    ],
+    [
+      ALT_PREFERRED,
+      "eu-west-1",
+      "MessagesTokenCount",
+      CLAUDE,
+      false,
+      "bedrock-mantle.eu-west-1.api.aws:443/anthropic/v1/messages/count_tokens",
+      "bedrock-mantle",
+    ],
+    [
       ALT_ONLY,
       "eu-west-1",
       "Embeddings",
@@ -301,9 +319,11 @@ test("Bedrock: a host, a path and a name in signatures for each surface, region 
 
 test("Bedrock: the preference, then the name of the model tell the formats", () => {
   for (const [endpoint, models, formats] of [
-    [RUNTIME_PREFERRED, "anthropic.claude-opus-4-7 openai.gpt-oss-20b-1:0 amazon.nova-pro-v1:0", ["Converse"]],
+    [RUNTIME_PREFERRED, "anthropic.claude-opus-4-7 us.anthropic.claude-opus-4-7", ["Converse", "MessagesTokenCount"]],
+    [RUNTIME_PREFERRED, "openai.gpt-oss-20b-1:0 amazon.nova-pro-v1:0", ["Converse"]],
+    [RUNTIME_PREFERRED, "arn:aws:bedrock:us-east-1:1:application-inference-profile/claude", ["Converse"]],
     [RUNTIME_ONLY, "openai.gpt-5", ["Converse"]],
-    [ALT_PREFERRED, "anthropic.claude-opus-4-7", ["Messages"]],
+    [ALT_PREFERRED, "anthropic.claude-opus-4-7", ["Messages", "MessagesTokenCount"]],
     [ALT_ONLY, "openai.gpt-oss-20b openai.gpt-oss-120b", ["Completions", "Responses"]],
     [ALT_ONLY, "openai.gpt-5", ["Responses"]],
     [ALT_ONLY, "cohere.embed-v4:0 amazon.titan-embed-text-v2:0", ["Embeddings"]],

@@ -7,11 +7,13 @@ import {
 import { findAwsCredentials } from "../../../backends/aws-credentials.ts";
 import { signRequest } from "../../../backends/sigv4.ts";
 import type { HeaderList } from "../../../../lib/header-list.ts";
+import type { FormatName } from "../../formats/chat-format.ts";
 import { setApiVersion } from "../anthropic/index.ts";
 import type { Provider, ProviderCall, Wire } from "../provider.ts";
 import { addConverseFields, BETA_HEADER, METADATA_HEADER } from "./converse-fields.ts";
 import { embeddingDialect } from "./embeddings.ts";
 import { rerankIn } from "./rerank.ts";
+import { canCount, foundationModel, tokenCount } from "./token-count.ts";
 import { altFormats, altPath, surfaceOf, type ChatSurface } from "./surface.ts";
 
 /** What has an address of its own: the surfaces of chats, and the runtime of agents, which ranks documents. */
@@ -27,20 +29,31 @@ const REMOVED_FROM_RUNTIME = ["anthropic-version", "anthropic-dangerous-direct-b
 /** Clients of the Responses API name their conversations in these headers, which break signatures. */
 const REMOVED_FROM_RESPONSES = ["conversation_id", "session_id"];
 
+const CONVERSE: readonly FormatName[] = ["Converse"];
+
 export const bedrock: Provider = {
   defaultHost: (node) => hostOf(node, "runtime"),
-  host: (node, { wire }) => hostOf(node, surfaceServing(wire)),
+  host: (node, { wire }) => hostOf(node, surfaceServing(wire, node)),
   formats(node, model) {
     if (embeddingDialect(model) !== undefined) return ["Embeddings"];
     if (model.toLowerCase().includes("rerank")) return ["Rerank"];
-    return surfaceOf(serviceOf(node).endpoint) === "runtime" ? ["Converse"] : altFormats(model);
+    const chats = surfaceOf(serviceOf(node).endpoint) === "runtime" ? CONVERSE : altFormats(model);
+    return canCount(model) ? [...chats, "MessagesTokenCount"] : chats;
   },
   ownForm({ wire, model }, node) {
-    if (wire === "Rerank") return rerankIn(serviceOf(node).region);
-    return wire === "Embeddings" ? embeddingDialect(model) : undefined;
+    switch (wire) {
+      case "Rerank":
+        return rerankIn(serviceOf(node).region);
+      case "Embeddings":
+        return embeddingDialect(model);
+      case "MessagesTokenCount":
+        return surfaceServing(wire, node) === "runtime" ? tokenCount : undefined;
+      default:
+        return undefined;
+    }
   },
   operations: () => ["Models"],
-  path(_node, { wire, model, streaming }) {
+  path(node, { wire, model, streaming }) {
     switch (wire) {
       case "Converse":
         return `/model/${encodeModel(model)}/${streaming ? "converse-stream" : "converse"}`;
@@ -48,6 +61,10 @@ export const bedrock: Provider = {
         return `/model/${encodeModel(model)}/invoke`;
       case "Rerank":
         return "/rerank";
+      case "MessagesTokenCount":
+        return surfaceServing(wire, node) === "alt"
+          ? altPath(wire, model)
+          : `/model/${encodeModel(foundationModel(model))}/count-tokens`;
       default:
         return altPath(wire, model);
     }
@@ -61,7 +78,7 @@ export const bedrock: Provider = {
     // Another credential replaces the signature. An address of one's own gets no credential that is not configured.
     if (auth === undefined ? node.host !== "" : cloudA === undefined) return undefined;
     return (request, call) => {
-      const surface = surfaceServing(call.wire);
+      const surface = surfaceServing(call.wire, node);
       const service = cloudA?.service || SERVICES[surface];
       const region = cloudA?.region || serviceOf(node).region;
       const host = node.host || hostOf(node, surface);
@@ -70,20 +87,36 @@ export const bedrock: Provider = {
   },
 };
 
-const ON_RUNTIME: ReadonlySet<Wire> = new Set<Wire>(["Converse", "Embeddings", "Passthrough"]);
-
-/** Embeddings and rerank have their places whatever the preference is; lists of models and the formats of other vendors are on Alt. */
-function surfaceServing(wire: Wire): Surface {
-  if (wire === "Rerank") return "agents";
-  return ON_RUNTIME.has(wire) ? "runtime" : "alt";
-}
-
 type Settings = Pick<BedrockService, "region" | "guardrail" | "endpoint">;
 
 const DEFAULTS: Settings = { region: DEFAULT_REGION, endpoint: BedrockEndpoint.RUNTIME_PREFERRED };
 
 function serviceOf({ service }: ProviderNode): Settings {
   return service.case === "bedrock" ? service.value : DEFAULTS;
+}
+
+/**
+ * Embeddings, rerank and what is passed through have their places whatever the preference is; lists of models and the
+ * formats of other vendors are on Alt.
+ */
+function surfaceServing(wire: Wire, node: ProviderNode): Surface {
+  switch (wire) {
+    case "Rerank":
+      return "agents";
+    case "Converse":
+    case "Embeddings":
+    case "Passthrough":
+      return "runtime";
+    case "MessagesTokenCount":
+      return countsOnAlt(serviceOf(node)) ? "alt" : "runtime";
+    default:
+      return "alt";
+  }
+}
+
+/** Both surfaces count for Claude models, so the preference decides alone. */
+function countsOnAlt({ endpoint }: Settings): boolean {
+  return endpoint === BedrockEndpoint.ALT_ONLY || endpoint === BedrockEndpoint.ALT_PREFERRED;
 }
 
 function hostOf(node: ProviderNode, surface: Surface): string {
@@ -106,9 +139,10 @@ function encodeModel(model: string): string {
   );
 }
 
-function adjustHeaders(headers: HeaderList, { wire }: ProviderCall): void {
+function adjustHeaders(headers: HeaderList, { wire }: ProviderCall, node: ProviderNode): void {
   for (const name of REMOVED) headers.remove(name);
-  if (wire === "Converse") for (const name of REMOVED_FROM_RUNTIME) headers.remove(name);
+  const isAlt = surfaceServing(wire, node) === "alt";
+  if (!isAlt) for (const name of REMOVED_FROM_RUNTIME) headers.remove(name);
   if (wire === "Responses") for (const name of REMOVED_FROM_RESPONSES) headers.remove(name);
-  if (wire === "Messages") setApiVersion(headers);
+  if (isAlt && (wire === "Messages" || wire === "MessagesTokenCount")) setApiVersion(headers);
 }

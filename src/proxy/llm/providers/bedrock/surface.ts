@@ -47,6 +47,8 @@ export function altPath(wire: Wire, model: string): string {
   switch (wire) {
     case "Messages":
       return "/anthropic/v1/messages";
+    case "MessagesTokenCount":
+      return "/anthropic/v1/messages/count_tokens";
     case "Responses":
       return model.startsWith("openai.") && !isOpenModel(model) ? "/openai/v1/responses" : "/v1/responses";
     case "Models":
