@@ -1,9 +1,14 @@
-/** Embeddings and rerank on Bedrock, through the whole gateway to a strict server. */
+/** Embeddings, rerank and the page about Bedrock, through the whole gateway to a strict server. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import OpenAI from "openai";
+import { parseAllDocuments, stringify } from "yaml";
 import { bedrockBackend, newest, REGION, serveBedrock } from "../../support/gateway/bedrock.ts";
 import { call } from "../../support/clients/http.ts";
+import { documents, GATEWAY, route, startGateway } from "../../support/gateway/gateway.ts";
 import { prove } from "../../support/proofs/prove.ts";
+import { echoed, startEcho } from "../../support/servers/echo.ts";
 import { startBedrock } from "../../support/servers/llm/bedrock.ts";
 
 /** Requests of the official client by model: what leaves for the model, and the vectors and tokens that come back. */
@@ -129,4 +134,32 @@ prove([], "documents are ranked by the runtime of agents, in the form of rerank 
   assert.deepEqual(JSON.parse(best.body).results, [{ index: 1, relevance_score: 1 }]);
   assert.equal((await rank({ documents: [] })).status, 400);
   assert.equal((await rank({ documents: [1] })).status, 400);
+});
+
+prove([], "the examples of the page about Bedrock are served as they stand", async (context) => {
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/llm-bedrock.md"), "utf8");
+  const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, yaml = ""]) => yaml);
+  const serve = async (yaml: string, port: number, model: string): Promise<string> => {
+    const [backend, secret] = parseAllDocuments(yaml).map((document) => document.toJS());
+    Object.assign(backend.spec.ai.provider, { host: "127.0.0.1", port });
+    const { name } = backend.metadata;
+    const objects = documents(GATEWAY, stringify(backend), stringify(secret), route(name, name));
+    const gateway = await startGateway(context, objects);
+    const body = JSON.stringify({ model, messages: [{ role: "user", content: "hi" }] });
+    const headers = { "content-type": "application/json" };
+    const answer = await call(`${gateway.url()}/v1/chat/completions`, { method: "POST", headers, body });
+    assert.equal(answer.status, 200, answer.body);
+    return answer.body;
+  };
+  assert.equal(blocks.length, 2);
+  const [signed = "", alt = ""] = blocks;
+  const bedrock = await startBedrock(context);
+  const answer = JSON.parse(await serve(signed, bedrock.port, "of-the-client"));
+  assert.equal(answer.choices[0].message.content, "Hello.");
+  assert.match(newest(bedrock).url, /^\/model\/eu\.anthropic/);
+  assert.equal(JSON.stringify(newest(bedrock).body).includes("my-guardrail"), true);
+  const echo = await startEcho(context);
+  const { url, headers } = echoed(await serve(alt, echo.port, "qwen.qwen3-32b"));
+  assert.equal(url, "/v1/chat/completions");
+  assert.match(headers["authorization"] ?? "", /^Bearer bedrock-api-key/);
 });
