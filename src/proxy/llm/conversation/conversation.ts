@@ -256,3 +256,10 @@ export function toolNames(turns: readonly Turn[]): ReadonlyMap<string, string> {
   for (const { parts } of turns) for (const part of parts) if (part.kind === "call") names.set(part.id, part.name);
   return names;
 }
+
+/** Returns the identifiers of all calls and results. */
+export function callIds(turns: readonly Turn[]): string[] {
+  return turns.flatMap(({ parts }) =>
+    parts.flatMap((part) => (part.kind === "call" || part.kind === "result" ? [part.id] : [])),
+  );
+}

@@ -5,7 +5,7 @@ import type { Losses } from "../../conversation/losses.ts";
 import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../../json.ts";
 import type { CacheMarks } from "./cache-marks.ts";
 import { DocumentPrinter, printImage } from "./documents.ts";
-import type { AllowedNames } from "./names.ts";
+import type { AllowedNames } from "../shared/allowed-names.ts";
 
 /** Stands for the result of a tool that returned nothing, because blank texts are refused. */
 const NO_OUTPUT = "(no output)";

@@ -1,5 +1,5 @@
 /** Prints a conversation as a request of the Bedrock Converse API, whose path names the model and the way to answer. */
-import type { Conversation, Part } from "../../conversation/conversation.ts";
+import { callIds, type Conversation, type Part } from "../../conversation/conversation.ts";
 import type { Losses } from "../../conversation/losses.ts";
 import { effortOf } from "../../conversation/reasoning.ts";
 import type { JsonObject } from "../../json.ts";
@@ -9,7 +9,7 @@ import { printSampling, printThinking } from "../messages/thinking.ts";
 import { printExtra } from "../shared/extra.ts";
 import { CacheMarks } from "./cache-marks.ts";
 import { canCache, familyOf, type Family } from "./model.ts";
-import { AllowedNames } from "./names.ts";
+import { AllowedNames } from "../shared/allowed-names.ts";
 import { printMessages } from "./print-content.ts";
 import { printTools } from "./print-tools.ts";
 
@@ -25,7 +25,8 @@ export function printRequest(conversation: Conversation, { losses, tags }: Print
   const maxTokens = sampling.maxTokens ?? DEFAULT_MAX_TOKENS;
   const marks = new CacheMarks(canCache(model), losses);
   const names = new AllowedNames(toolNamesIn(conversation));
-  const calls = new AllowedNames(partsIn(turns).flatMap((part) => (isCallOrResult(part) ? [part.id] : [])));
+  const ids = callIds(turns);
+  const calls = new AllowedNames(ids);
 
   const body: JsonObject = {};
   const system = printSystem(conversation.system, marks);
@@ -37,7 +38,7 @@ export function printRequest(conversation: Conversation, { losses, tags }: Print
   const isThinking = thinking !== undefined;
   const settings = printSampling(conversation, { isThinking, tags, losses });
   body["inferenceConfig"] = printInference(conversation.sampling, { ...settings, maxTokens });
-  const hasCalls = partsIn(turns).some(isCallOrResult);
+  const hasCalls = ids.length > 0;
   const { toolConfig, fields } = printTools(conversation, { family, names, marks, losses, isThinking, hasCalls });
   if (toolConfig !== undefined) body["toolConfig"] = toolConfig;
   const output = printOutput(conversation.output);
@@ -62,10 +63,6 @@ export function printRequest(conversation: Conversation, { losses, tags }: Print
 
 function partsIn(turns: Conversation["turns"]): Part[] {
   return turns.flatMap(({ parts }) => parts);
-}
-
-function isCallOrResult(part: Part): part is Part & { readonly kind: "call" | "result" } {
-  return part.kind === "call" || part.kind === "result";
 }
 
 function toolNamesIn({ tools, toolChoice, turns }: Conversation): string[] {

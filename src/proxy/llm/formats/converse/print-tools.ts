@@ -4,7 +4,7 @@ import type { Losses } from "../../conversation/losses.ts";
 import { stringOf, type JsonObject } from "../../json.ts";
 import type { CacheMarks } from "./cache-marks.ts";
 import type { Family } from "./model.ts";
-import type { AllowedNames } from "./names.ts";
+import type { AllowedNames } from "../shared/allowed-names.ts";
 
 /** A history with calls is refused without tools, so a request that has none gets this one. */
 const PLACEHOLDER: JsonObject = {

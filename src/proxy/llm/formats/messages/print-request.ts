@@ -1,19 +1,21 @@
 /** Prints a conversation as a request of the Anthropic Messages API, for clients of the other formats. */
 import { argumentsObject } from "../../conversation/arguments.ts";
-import type {
-  CacheMark,
-  Conversation,
-  FilePart,
-  Part,
-  ResultPart,
-  Source,
-  Tool,
-  ToolChoice,
+import {
+  callIds,
+  type CacheMark,
+  type Conversation,
+  type FilePart,
+  type Part,
+  type ResultPart,
+  type Source,
+  type Tool,
+  type ToolChoice,
 } from "../../conversation/conversation.ts";
 import type { Losses } from "../../conversation/losses.ts";
 import type { JsonObject } from "../../json.ts";
 import { invalidRequest } from "../../request-fields.ts";
 import type { PrintContext, PrintedRequest } from "../chat-format.ts";
+import { AllowedNames } from "../shared/allowed-names.ts";
 import { printExtra } from "../shared/extra.ts";
 import { printSampling, printThinking } from "./thinking.ts";
 
@@ -34,9 +36,10 @@ export function printRequest(conversation: Conversation, { losses, tags }: Print
   const maxTokens = sampling.maxTokens ?? DEFAULT_MAX_TOKENS;
   for (const [key, name] of UNKNOWN_SETTINGS) if (sampling[key] !== undefined) losses.add(name);
   printExtra(conversation, { target: "anthropic", known: NO_FIELDS, losses });
+  const context = { losses, calls: new AllowedNames(callIds(conversation.turns)) };
   const messages = conversation.turns.map(({ role, parts }) => ({
     role,
-    content: parts.flatMap((part) => printPart(part, losses)),
+    content: parts.flatMap((part) => printPart(part, context)),
   }));
   const body: JsonObject = {
     model,
@@ -59,6 +62,12 @@ export function printRequest(conversation: Conversation, { losses, tags }: Print
   return { body };
 }
 
+interface PartContext {
+  readonly losses: Losses;
+  /** Identifiers of calls; those of other vendors have characters that are refused. */
+  readonly calls: AllowedNames;
+}
+
 function printSystem(system: Conversation["system"]): string | JsonObject[] {
   if (system.every(({ cache }) => cache === undefined)) return system.map(({ text }) => text).join("\n");
   return system.map(({ text, cache }) => ({ type: "text", text, ...printCache(cache) }));
@@ -69,9 +78,9 @@ function printCache(cache: CacheMark | undefined): JsonObject {
   return { cache_control: { type: "ephemeral", ...(cache.ttl === undefined ? {} : { ttl: cache.ttl }) } };
 }
 
-function printPart(part: Part, losses: Losses): JsonObject[] {
+function printPart(part: Part, context: PartContext): JsonObject[] {
   const lose = (): JsonObject[] => {
-    losses.add(part.path ?? part.kind);
+    context.losses.add(part.path ?? part.kind);
     return [];
   };
   const cache = printCache(part.cache);
@@ -85,9 +94,9 @@ function printPart(part: Part, losses: Losses): JsonObject[] {
     case "file":
       return [{ ...printDocument(part), ...cache }];
     case "call":
-      return [{ ...printCall(part, losses), ...cache }];
+      return [{ ...printCall(part, context), ...cache }];
     case "result":
-      return [{ ...printResult(part, losses), ...cache }];
+      return [{ ...printResult(part, context), ...cache }];
     case "reasoning":
       if (part.signature?.vendor !== "anthropic") return lose();
       return [{ type: "thinking", thinking: part.text, signature: part.signature.value }];
@@ -130,18 +139,23 @@ function printDocument({ source, name, path, citations, context }: FilePart): Js
 
 function printCall(
   { id, name, arguments: text, isFreeText, path }: Part & { kind: "call" },
-  losses: Losses,
+  { losses, calls }: PartContext,
 ): JsonObject {
   const input = isFreeText === true ? { input: text } : argumentsObject(text);
   if (input === undefined) losses.add(path ?? name);
-  return { type: "tool_use", id, name, input: input ?? {} };
+  return { type: "tool_use", id: calls.allowed(id), name, input: input ?? {} };
 }
 
-function printResult({ id, parts, isPlain, isError }: ResultPart, losses: Losses): JsonObject {
+function printResult({ id, parts, isPlain, isError }: ResultPart, context: PartContext): JsonObject {
   const [first] = parts;
   const content =
-    isPlain === true && first?.kind === "text" ? first.text : parts.flatMap((part) => printPart(part, losses));
-  return { type: "tool_result", tool_use_id: id, content, ...(isError === true ? { is_error: true } : {}) };
+    isPlain === true && first?.kind === "text" ? first.text : parts.flatMap((part) => printPart(part, context));
+  return {
+    type: "tool_result",
+    tool_use_id: context.calls.allowed(id),
+    content,
+    ...(isError === true ? { is_error: true } : {}),
+  };
 }
 
 function addTools(
