@@ -34,7 +34,7 @@ export function printRequest(conversation: Conversation, { losses, tags }: Print
   if (body["messages"].length === 0) throw invalidRequest("the request has no message with content");
   if (system.length > 0) body["system"] = system;
   const { thinking, effort } =
-    family === "claude" ? printThinking(conversation.reasoning, { model, tags, maxTokens }) : {};
+    family === "claude" ? printThinking(conversation.reasoning, { model, tags, maxTokens, turns, losses }) : {};
   const isThinking = thinking !== undefined;
   const settings = printSampling(conversation, { isThinking, tags, losses });
   body["inferenceConfig"] = printInference(conversation.sampling, { ...settings, maxTokens });

@@ -47,7 +47,13 @@ export function printRequest(conversation: Conversation, { losses, tags }: Print
     messages: messages.filter(({ content }) => content.length > 0),
   };
   if (system.length > 0) body["system"] = printSystem(system);
-  const { thinking, effort } = printThinking(conversation.reasoning, { model, tags, maxTokens });
+  const { thinking, effort } = printThinking(conversation.reasoning, {
+    model,
+    tags,
+    maxTokens,
+    turns: conversation.turns,
+    losses,
+  });
   const { temperature, topP, topK } = printSampling(conversation, { isThinking: thinking !== undefined, tags, losses });
   if (temperature !== undefined) body["temperature"] = temperature;
   if (topP !== undefined) body["top_p"] = topP;

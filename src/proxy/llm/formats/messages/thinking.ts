@@ -3,7 +3,7 @@
  * tokens. With thinking on, models refuse sampling settings and a forced choice of tools.
  */
 import { budgetOf, effortOf } from "../../conversation/reasoning.ts";
-import type { Conversation, ReasoningSettings } from "../../conversation/conversation.ts";
+import type { Conversation, Part, ReasoningSettings, Turn } from "../../conversation/conversation.ts";
 import type { Losses } from "../../conversation/losses.ts";
 import type { JsonObject } from "../../json.ts";
 import { refusesSampling, thinksAdaptively } from "./model.ts";
@@ -21,6 +21,8 @@ interface ThinkingContext {
   readonly model: string;
   readonly tags: ReadonlySet<string>;
   readonly maxTokens: number;
+  readonly turns: readonly Turn[];
+  readonly losses: Losses;
 }
 
 /** Returns nothing when the model does not think. */
@@ -31,7 +33,31 @@ export function printThinking(reasoning: ReasoningSettings | undefined, context:
   if (reasoning.isAdaptive === true || thinksAdaptively(model, tags)) return adaptive(reasoning);
   const asked = budgetOf(reasoning);
   if (asked === undefined || asked < MIN_BUDGET_TOKENS || maxTokens <= MIN_BUDGET_TOKENS) return {};
+  if (lacksThought(context.turns)) {
+    context.losses.add("thinking");
+    return {};
+  }
   return { thinking: { type: "enabled", budget_tokens: Math.min(asked, maxTokens - 1) } };
+}
+
+/**
+ * Whether the request ends with results of calls whose turns have no thought of this vendor, because another model made
+ * them or the client left it out. A model with a budget refuses to think then; an adaptive one does not insist.
+ */
+function lacksThought(turns: readonly Turn[]): boolean {
+  let isLoop = false;
+  for (const { role, parts } of turns.toReversed()) {
+    const isLinked = parts.some(({ kind }) => kind === (role === "user" ? "result" : "call"));
+    if (!isLinked) return isLoop;
+    if (role === "assistant" && parts.some(isOwnThought)) return false;
+    isLoop = true;
+  }
+  return isLoop;
+}
+
+function isOwnThought(part: Part): boolean {
+  if (part.kind === "redacted") return part.data.vendor === "anthropic";
+  return part.kind === "reasoning" && part.signature?.vendor === "anthropic";
 }
 
 const EFFORTS: ReadonlyMap<string, string> = new Map([
