@@ -105,6 +105,8 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
       const source = out?.headers ?? exchange.requestHeaders;
       const headers =
         UNCHANGED.has(call.wire) || exchange.upgrade !== undefined ? keptHeaders(source) : jsonHeaders(source);
+      // Usage has to be read from the answer.
+      if (call.wire === "Detect") headers.set("accept-encoding", "identity");
       headers.raw.unshift(
         "host",
         authorityOf(node, { host: hostOf(node, provider, call), port }, settings, out ?? exchange),
@@ -167,7 +169,7 @@ function authorityOf(
 /** A configured path is used as it is, with its query; otherwise the client's query is kept. */
 function pathOf(node: ProviderNode, provider: Provider, call: ProviderCall, target: string): string {
   if (node.path !== "") return node.path;
-  if (call.wire === "Passthrough") return keptPath(node, target);
+  if (call.wire === "Passthrough" || call.wire === "Detect") return keptPath(node, target);
   const path = provider.path(node, call);
   const start = target.indexOf("?");
   const given = start === -1 ? "" : target.slice(start + 1);
@@ -210,7 +212,7 @@ function credentialHeader({ location }: CredentialLocation): string {
 }
 
 /** Calls whose bodies are not written anew. */
-const UNCHANGED: ReadonlySet<Wire> = new Set<Wire>(["Passthrough", "Models", "Realtime"]);
+const UNCHANGED: ReadonlySet<Wire> = new Set<Wire>(["Detect", "Passthrough", "Models", "Realtime"]);
 
 /** Fields of one connection (RFC 9110 §7.6.1). */
 const OF_CONNECTION =

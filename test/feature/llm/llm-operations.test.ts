@@ -238,3 +238,39 @@ spec:
   await client.embeddings.create({ model: "text-9", input: "a@b.test" });
   assert.equal(openai.seen[0]?.body["input"], "a@b.test");
 });
+
+prove(
+  [],
+  "a route that detects keeps bodies and answers, and charges the usage that it recognises",
+  async (context) => {
+    const policies = `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwPolicy
+metadata: {name: detect}
+spec:
+  targetRefs: [{group: gwproxy.dev, kind: GwBackend, name: ai}]
+  backend: {ai: {routes: {"*": Detect}}}
+`;
+    const limit = routePolicy("limit", "ai", "  traffic: {rateLimit: {local: [{tokens: 81, unit: Hours}]}}");
+    const { client, openai, gateway } = await connect(context, "llma: {}", policies, limit);
+    openai.answer = { text: "Hello." };
+    const messages = [{ role: "user", content: "hi" }] as const;
+    // 27 tokens each: a whole answer, a stream, and another format on the same route.
+    await client.chat.completions.create({ model: "gpt-9", messages: [...messages] });
+    const stream = await client.chat.completions.create({
+      model: "gpt-9",
+      messages: [...messages],
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    let text = "";
+    for await (const { choices } of stream) text += choices[0]?.delta.content ?? "";
+    assert.equal(text, "Hello.");
+    assert.equal((await client.responses.create({ model: "gpt-9", input: "hi" })).output_text, "Hello.");
+    const headers = { "content-type": "application/json" };
+    const body = '{ "model": "gpt-9",  "input": "hi" }';
+    const spent = await call(`${gateway.url()}/v1/embeddings`, { method: "POST", headers, body });
+    assert.equal(spent.status, 429);
+    assert.equal(openai.seen.length, 3);
+  },
+);

@@ -10,7 +10,7 @@ import type { FormatName } from "../formats/chat-format.ts";
 import type { JsonObject } from "../json.ts";
 
 /** What goes to a provider: a format, or an operation that is no chat. */
-export type Wire = FormatName | "Models" | "Passthrough" | "Realtime";
+export type Wire = FormatName | "Detect" | "Models" | "Passthrough" | "Realtime";
 
 /** Operations beside chat that a provider may have: `ResponsesSocket` is Responses over a WebSocket. */
 export type ProviderOperation = "Models" | "Realtime" | "ResponsesSocket";

@@ -105,6 +105,7 @@ function surfaceServing(wire: Wire, node: ProviderNode): Surface {
       return "agents";
     case "Converse":
     case "Embeddings":
+    case "Detect":
     case "Passthrough":
       return "runtime";
     case "MessagesTokenCount":

@@ -1,0 +1,90 @@
+/**
+ * The operation `Detect`: body and answer stay as they are, and model, streaming and usage are read where they can be
+ * recognised, for telemetry and budgets. No guards run.
+ */
+import { pathOf } from "../../../lib/request-target.ts";
+import { collect } from "../../exchange/collect.ts";
+import type { Body } from "../../exchange/body.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import type { Reply } from "../../exchange/exchange.ts";
+import type { UpstreamResponse } from "../../upstream/upstream.ts";
+import { readGeminiPath } from "../formats/gemini/path.ts";
+import { parseObject, stringOf, type JsonObject } from "../json.ts";
+import { openLedger, type Ledger } from "../ledger.ts";
+import { sendCall } from "../send.ts";
+import { scanStream } from "../stream/bodies.ts";
+import { framingOf } from "../stream/framing.ts";
+import { detectFacts, learnDetected } from "./detected-facts.ts";
+import { forwardResponse, type Operation, type OperationContext } from "./operation.ts";
+
+/** Ends of paths whose answers are streams, whatever the body says. */
+const STREAMING = /:stream(?:RawPredict|GenerateContent)$|\/(?:invoke-with-response-stream|converse-stream)$/;
+const MAX_MODEL = 256;
+
+export const detect: Operation = async (context) => {
+  const { endpoint, exchange, out, upstream } = context;
+  const { body, json } = await readBody(context);
+  const path = pathOf(out?.path ?? exchange.target);
+  const requestModel = (stringOf(json?.["model"]) ?? readGeminiPath(path)?.model ?? "").slice(0, MAX_MODEL);
+  const streaming = json?.["stream"] === true || STREAMING.test(path);
+  const facts = { requestModel, provider: endpoint.node.identity, streaming };
+  const ledger = await openLedger(exchange, facts, () => (Buffer.isBuffer(body) ? body.length : 0));
+  const read = (answer: UpstreamResponse) => readAnswer(answer, ledger, context);
+  return sendCall(
+    {
+      endpoint,
+      to: { wire: "Detect", model: requestModel, streaming },
+      operation: "detect",
+      out,
+      method: out?.method ?? exchange.method,
+      body,
+      upgrade: exchange.upgrade,
+      ledger,
+      read,
+    },
+    exchange,
+    upstream,
+  );
+};
+
+/** Holds a body of JSON to read it; bodies of other types flow. */
+async function readBody({
+  endpoint,
+  exchange,
+  out,
+}: OperationContext): Promise<{ body: Body; json?: JsonObject | undefined }> {
+  const given = out === undefined ? exchange.requestBody : out.body;
+  const type = (out?.headers ?? exchange.requestHeaders).get("content-type") ?? "";
+  if (!type.toLowerCase().includes("json") && endpoint.signer === undefined) return { body: given };
+  const isChanged = Buffer.isBuffer(given) || given === null;
+  const held = isChanged ? given : await exchange.bufferRequestBody(exchange.requestLimitBytes);
+  if (held === undefined) throw new ProxyError("body_too_large");
+  return { body: held, json: held === null ? undefined : parseObject(held) };
+}
+
+async function readAnswer(answer: UpstreamResponse, ledger: Ledger, { exchange }: OperationContext): Promise<Reply> {
+  const { status, headers, body } = answer;
+  const isCoded = (headers.get("content-encoding") ?? "identity").toLowerCase() !== "identity";
+  if (status >= 400 || body === null || isCoded) {
+    ledger.settle(status >= 400 ? "failed" : "partial");
+    return forwardResponse(answer, exchange);
+  }
+  const type = headers.get("content-type") ?? "";
+  const framing = framingOf(type);
+  const maxEventBytes = exchange.responseLimitBytes;
+  if (framing !== undefined) {
+    const format = { stream: learnDetected };
+    const scanned = scanStream(body, { format, ledger, maxEventBytes, framing, hidesUsage: false });
+    return forwardResponse({ ...answer, body: scanned }, exchange);
+  }
+  if (!type.toLowerCase().includes("json")) {
+    ledger.settle("complete");
+    return forwardResponse(answer, exchange);
+  }
+  const bytes = await collect(body, exchange.responseLimitBytes);
+  if (bytes === undefined) throw new ProxyError("response_too_large");
+  const object = parseObject(bytes);
+  if (object !== undefined) ledger.record(detectFacts(object));
+  ledger.settle(object === undefined ? "partial" : "complete");
+  return { ...forwardResponse({ ...answer, body: null }, exchange), body: bytes };
+}
