@@ -3,8 +3,11 @@
  * that knows chat completions only, and the official Anthropic client reaches a provider that knows nothing else.
  */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
+import { parseAllDocuments, stringify } from "yaml";
 import { documents, GATEWAY, route, startGateway } from "../../support/gateway/gateway.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import type { OpenAiAnswer } from "../../support/servers/llm/openai-answers.ts";
@@ -335,3 +338,21 @@ for (const isStreamed of [false, true]) {
     },
   );
 }
+
+prove([], "the examples of the page about OpenAI are served as they stand", async (context) => {
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/llm-openai.md"), "utf8");
+  const examples = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, yaml = ""]) => yaml);
+  assert.equal(examples.length, 3);
+  for (const yaml of examples) {
+    const openai = await startOpenAi(context);
+    openai.answer = { text: "Hello" };
+    const [backend, secret] = parseAllDocuments(yaml).map((document) => document.toJS());
+    Object.assign(backend.spec.ai.provider, { host: "127.0.0.1", port: openai.port });
+    secret.stringData.Authorization = OPENAI_KEY;
+    const { name } = backend.metadata;
+    const objects = documents(GATEWAY, stringify(backend), stringify(secret), route(name, name));
+    const gateway = await startGateway(context, objects);
+    const client = new OpenAI({ apiKey: "of-the-client", baseURL: `${gateway.url()}/v1`, maxRetries: 0 });
+    assert.equal((await client.responses.create({ model: "gpt-9", input: "hi" })).output_text, "Hello", name);
+  }
+});

@@ -57,7 +57,8 @@ function serve(
   response: ServerResponse,
 ): void {
   const { method, url = "", headers } = request;
-  const path = url.split("?", 1)[0] ?? "";
+  // Azure has the same API below a prefix.
+  const path = (url.split("?", 1)[0] ?? "").replace(/^\/openai(?=\/v1\/)/, "");
   if (headers.authorization !== `Bearer ${OPENAI_KEY}`)
     return refuse(response, 401, "invalid_request_error", "Incorrect API key provided");
   const base = bases.find((each) => OPERATIONS[`${method} ${path.slice(each.length)}`] && path.startsWith(each));
