@@ -9,6 +9,7 @@ import { SessionKey } from "../balancing/affinity.ts";
 import type { BackendDeps, BackendHandler } from "../backends/handler.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
+import { HeaderList } from "../../lib/header-list.ts";
 import { pathOf } from "../../lib/request-target.ts";
 import { readReply, textBytes } from "./reply.ts";
 import { applyPolicies } from "./apply-policies.ts";
@@ -16,7 +17,7 @@ import { compileEndpoint, type Endpoint } from "./endpoint.ts";
 import type { ClientFormat } from "./client-formats/client-format.ts";
 import { clientFormatOf, formatOfRouteType } from "./client-formats/index.ts";
 import { RequestGuards } from "./guards/run.ts";
-import type { ChatFormat } from "./formats/chat-format.ts";
+import type { ChatFormat, LlmRequest } from "./formats/chat-format.ts";
 import { providerFormat } from "./formats/index.ts";
 import type { AiPolicies } from "./policies/index.ts";
 import { findOperation } from "./operations/index.ts";
@@ -28,7 +29,7 @@ import { ProviderGroups } from "./select.ts";
 import { paramsOf } from "./params.ts";
 import { asksForUsage } from "./formats/completions/stream-options.ts";
 import { sendCall } from "./send.ts";
-import { openLedger } from "./ledger.ts";
+import { openFreeLedger, openLedger } from "./ledger.ts";
 
 /** @throws ConfigError when a provider is unknown */
 export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandler {
@@ -80,16 +81,17 @@ export async function callProvider(
   const request = applyPolicies(object, { client, policies, pinned: choice.model, exchange });
   const { model } = request;
   const provider = providerFormat(client.name, endpoint.provider.formats(node, model));
-  if (provider === undefined) throw new ProxyError("llm_conversion_unsupported");
   policies.addPrompt?.(request.body, client.name);
+  if (provider === undefined) return answerLocally(request, { client, endpoint, exchange });
   const { streaming } = request;
   const to: ProviderCall = { wire: provider.name, model, streaming };
   // Read before printing, which may change the client's object.
   const facts = { requestModel: model, provider: node.identity, streaming, ...paramsOf(request.body) };
   const hidesUsage = client === provider && streaming && !asksForUsage(client, request);
   const inputBytes = (): number => textBytes(client.client?.texts.requestTexts(request.body));
-  const ledger = await openLedger(exchange, facts, inputBytes);
-  const guards = guardsOf(endpoint, client, exchange);
+  const isFree = client.answer !== undefined;
+  const ledger = isFree ? openFreeLedger(exchange, facts) : await openLedger(exchange, facts, inputBytes);
+  const guards = isFree ? undefined : guardsOf(endpoint, client, exchange);
   const rejection = await guards?.checkRequest(request.body);
   if (rejection !== undefined) {
     ledger.settle("failed");
@@ -126,6 +128,32 @@ export async function callProvider(
   return sendCall({ ...call, read: (answer) => readReply(answer, context) }, exchange, deps.upstream);
 }
 
+interface LocalAnswer {
+  readonly client: ChatFormat;
+  readonly endpoint: Endpoint;
+  readonly exchange: RoutedExchange;
+}
+
+/** Answers a request that the provider cannot. @throws ProxyError llm_conversion_unsupported */
+async function answerLocally(
+  { body, model }: LlmRequest & { readonly model: string },
+  { client, endpoint, exchange }: LocalAnswer,
+): Promise<Reply> {
+  if (client.answer === undefined) throw new ProxyError("llm_conversion_unsupported");
+  const facts = { requestModel: model, provider: endpoint.node.identity, streaming: false };
+  const ledger = openFreeLedger(exchange, facts);
+  const answer = await client.answer(body, model);
+  ledger.record(client.usage(answer));
+  const reply = {
+    status: 200,
+    headers: new HeaderList(["content-type", "application/json"]),
+    body: Buffer.from(JSON.stringify(answer)),
+    upstream: false,
+  };
+  await endpoint.transformation?.answered(exchange, reply);
+  return reply;
+}
+
 /** @returns undefined when no guards are configured, and for formats that are no conversation */
 function guardsOf({ guards }: Endpoint, { client }: ChatFormat, exchange: RoutedExchange): RequestGuards | undefined {
   if (guards === undefined || client === undefined) return undefined;
@@ -148,8 +176,14 @@ function requireServed({ name, format }: ClientFormat): ChatFormat {
   });
 }
 
+const OPERATIONS: Readonly<Partial<Record<ProviderCall["wire"], string>>> = {
+  Embeddings: "embeddings",
+  Rerank: "rerank",
+  MessagesTokenCount: "count_tokens",
+  GeminiTokenCount: "count_tokens",
+};
+
 /** Returns the value of gen_ai.operation.name (OpenTelemetry semantic conventions). */
 function operationOf({ wire }: ProviderCall): string {
-  if (wire === "Rerank") return "rerank";
-  return wire === "Embeddings" ? "embeddings" : "chat";
+  return OPERATIONS[wire] ?? "chat";
 }

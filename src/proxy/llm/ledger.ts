@@ -54,11 +54,17 @@ export async function openLedger(
   return ledger;
 }
 
+/** Opens the ledger of a request that no budget pays for. */
+export function openFreeLedger(exchange: RoutedExchange, request: LlmRequestFacts): Ledger {
+  return new ExchangeLedger(exchange, request, undefined);
+}
+
 class ExchangeLedger implements Ledger {
   readonly countsText: boolean;
   readonly #exchange: RoutedExchange;
   readonly #request: LlmRequestFacts;
-  readonly #requestBytes: () => number;
+  /** undefined where usage is not estimated. */
+  readonly #requestBytes: (() => number) | undefined;
   readonly #admitted: RoutedExchange["tokenGates"] = [];
   #facts: Facts = {};
   #textBytes = 0;
@@ -67,11 +73,11 @@ class ExchangeLedger implements Ledger {
   #isEstimated = false;
   #firstAtMs: number | undefined;
 
-  constructor(exchange: RoutedExchange, request: LlmRequestFacts, requestBytes: () => number) {
+  constructor(exchange: RoutedExchange, request: LlmRequestFacts, requestBytes: (() => number) | undefined) {
     this.#exchange = exchange;
     this.#request = request;
     this.#requestBytes = requestBytes;
-    this.countsText = exchange.tokenGates.length > 0;
+    this.countsText = requestBytes !== undefined && exchange.tokenGates.length > 0;
     this.#publish();
     // The client can leave at any moment, also before the provider responds.
     exchange.onDone(() => this.settle(this.#wasSent ? "partial" : "failed"));
@@ -117,7 +123,7 @@ class ExchangeLedger implements Ledger {
   #settledUsage(ending: Ending): Usage | undefined {
     const { usage } = this.#facts;
     const isKnown = ending === "complete" && usage !== undefined;
-    if (isKnown || ending === "failed" || !this.countsText) return usage;
+    if (isKnown || ending === "failed" || !this.countsText || this.#requestBytes === undefined) return usage;
     const inputTokens = usage?.inputTokens ?? Math.ceil(this.#requestBytes() / BYTES_PER_TOKEN);
     const outputTokens = Math.max(usage?.outputTokens ?? 0, Math.ceil(this.#textBytes / BYTES_PER_TOKEN));
     this.#isEstimated = inputTokens !== usage?.inputTokens || outputTokens !== usage.outputTokens;
@@ -125,11 +131,12 @@ class ExchangeLedger implements Ledger {
   }
 
   #publish(): void {
-    const { model, usage, serviceTier } = this.#facts;
+    const { model, usage, serviceTier, countTokens } = this.#facts;
     const root: Record<string, unknown> = { ...this.#request, ...usage };
     if (model !== undefined) root["responseModel"] = model;
     if (serviceTier !== undefined) root["serviceTier"] = serviceTier;
     if (usage !== undefined) root["totalTokens"] = usage.inputTokens + usage.outputTokens;
+    if (countTokens !== undefined) root["countTokens"] = countTokens;
     if (this.#isEstimated) root["usageEstimated"] = true;
     if (this.#firstAtMs !== undefined) this.#addTimes(root, this.#firstAtMs);
     this.#exchange.setRoot("llm", root);

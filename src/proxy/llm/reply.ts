@@ -11,7 +11,11 @@ import type { Reply } from "../exchange/exchange.ts";
 import { codingOf, unpackStream } from "./content-coding.ts";
 import type { ChatFormat, ClientSide, ProviderSide } from "./formats/chat-format.ts";
 import type { OperationForm } from "./providers/provider.ts";
+import type { ErrorPrinter } from "./client-formats/client-format.ts";
+import type { Vendor } from "./conversation/conversation.ts";
 import { printCompletionsError } from "./formats/completions/errors.ts";
+import { printGeminiError } from "./formats/gemini/errors.ts";
+import { printMessagesError } from "./formats/messages/errors.ts";
 import { readError as readAnyError } from "./formats/shared/read-error.ts";
 import type { RequestGuards } from "./guards/run.ts";
 import { parseObject, type JsonObject } from "./json.ts";
@@ -47,6 +51,12 @@ interface Sides {
   readonly client: ClientSide;
   readonly provider: ProviderSide;
 }
+
+/** Printers of errors for operations that are no chat; clients of most of them read the form of OpenAI. */
+const ERROR_PRINTERS: Readonly<Partial<Record<Vendor, ErrorPrinter>>> = {
+  anthropic: printMessagesError,
+  google: printGeminiError,
+};
 
 /** Media type of streams that are translated from another framing. */
 const SSE = "text/event-stream";
@@ -129,8 +139,8 @@ async function readError(
   if (sides === undefined && context.ownForm === undefined) return body;
   const bytes = await collect(body, context.limitBytes);
   if (bytes === undefined) throw new ProxyError("response_too_large");
-  // Clients of all operations read errors in the form of OpenAI.
-  if (sides === undefined) return printed(printCompletionsError(readAnyError(bytes, status), status), headers);
+  const printError = ERROR_PRINTERS[context.client.vendor] ?? printCompletionsError;
+  if (sides === undefined) return printed(printError(readAnyError(bytes, status), status), headers);
   return printed(sides.client.printError(sides.provider.readError(bytes, status), status), headers);
 }
 

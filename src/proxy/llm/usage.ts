@@ -26,4 +26,6 @@ export interface Facts {
   model?: string;
   usage?: Usage;
   serviceTier?: string;
+  /** Tokens of a prompt, where the request asked to count them. */
+  countTokens?: number;
 }

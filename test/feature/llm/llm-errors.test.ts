@@ -311,10 +311,6 @@ test("what is not served yet is 501 in the format of its clients, with every pro
     [],
     "every row of the table is called",
   );
-  const counted = await failureOf(
-    anthropic(gateway, "/e").messages.countTokens({ model: "m", messages: [{ role: "user", content: "hi" }] }),
-  );
-  assert.ok(counted instanceof Anthropic.APIError && counted.status === 501 && counted.type === "api_error");
 });
 
 test("an upgrade on a path of Responses is 426, on which its clients fall back to HTTP", async (t) => {

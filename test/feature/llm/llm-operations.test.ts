@@ -18,7 +18,7 @@ import {
 import { echoed, startEcho } from "../../support/servers/echo.ts";
 import { startRealtime } from "../../support/servers/llm/openai-realtime.ts";
 import { validNow } from "../../support/servers/tls-upstream.ts";
-import { call } from "../../support/clients/http.ts";
+import { call, type Answer } from "../../support/clients/http.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { OPENAI_KEY, startOpenAi, type OpenAiServer } from "../../support/servers/llm/openai.ts";
 
@@ -274,3 +274,26 @@ spec:
     assert.equal(openai.seen.length, 3);
   },
 );
+prove([], "rerank goes to an OpenAI as it came, with the model of the configuration", async (context) => {
+  const echo = await startEcho(context);
+  const backend = `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: ai}
+spec:
+  ai: {provider: {llma: {model: ranker}, host: 127.0.0.1, port: ${echo.port}}}
+`;
+  const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai")));
+  const rank = (body: object): Promise<Answer> =>
+    call(`${gateway.url()}/v2/rerank`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  const { url, body } = echoed((await rank({ query: "q", documents: ["a"], unknown: 1 })).body);
+  assert.deepEqual(
+    [url, JSON.parse(body)],
+    ["/v1/rerank", { query: "q", documents: ["a"], unknown: 1, model: "ranker" }],
+  );
+  assert.equal((await rank({ query: "q", documents: "a" })).status, 400);
+});

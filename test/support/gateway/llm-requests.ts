@@ -8,12 +8,9 @@ export const UNSERVED: readonly (readonly [
   method?: string,
 ])[] = [
   ["/v1/messages/batches", "Messages", "anthropic"],
-  ["/v1/projects/p/locations/l/publishers/anthropic/models/count-tokens:rawPredict", "MessagesTokenCount", "anthropic"],
-  ["/v1/messages/count_tokens", "MessagesTokenCount", "anthropic"],
   ["/v1beta/models", "GeminiModels", "google", "GET"],
   ["/v1beta/models/g", "GeminiModels", "google", "GET"],
   ["/v1beta/models/g:batchGenerateContent?alt=sse", "Gemini", "google"],
-  ["/v1beta/models/g:countTokens", "GeminiTokenCount", "google"],
   ["/v1beta/models/g:embedContent", "Gemini", "google"],
 ];
 

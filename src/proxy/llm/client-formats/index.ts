@@ -8,6 +8,8 @@ import { embeddings } from "../formats/embeddings/index.ts";
 import { messages } from "../formats/messages/index.ts";
 import { rerank } from "../formats/rerank/index.ts";
 import { responses } from "../formats/responses/index.ts";
+import { geminiTokenCount } from "../formats/token-count/gemini.ts";
+import { messagesTokenCount } from "../formats/token-count/messages.ts";
 import type { ClientFormat, ErrorPrinter } from "./client-format.ts";
 import { printCompletionsError } from "../formats/completions/errors.ts";
 import { gemini } from "../formats/gemini/index.ts";
@@ -29,11 +31,12 @@ function unserved(name: string, path: RegExp, printError: ErrorPrinter): ClientF
 /** The first row with a matching path wins, so a longer path precedes a shorter one that is its end. */
 export const CLIENT_FORMATS: readonly ClientFormat[] = [
   COMPLETIONS,
-  unserved(
-    "MessagesTokenCount",
-    /\/v1\/messages\/count_tokens\/*$|\/models\/count-tokens:rawPredict$/,
-    printMessagesError,
-  ),
+  {
+    name: "MessagesTokenCount",
+    path: /\/messages\/count_tokens\/*$|\/models\/count-tokens:rawPredict$/,
+    printError: printMessagesError,
+    format: messagesTokenCount,
+  },
   {
     name: "Messages",
     // The second form is that of clients of Vertex AI.
@@ -46,7 +49,12 @@ export const CLIENT_FORMATS: readonly ClientFormat[] = [
   { name: "Embeddings", path: /\/embeddings\/*$/, printError: printCompletionsError, format: embeddings },
   { name: "Rerank", path: /\/rerank\/*$/, printError: printCompletionsError, format: rerank },
   unserved("Realtime", /\/realtime\/*$|\/v1\/realtime\/.*$/, printCompletionsError),
-  unserved("GeminiTokenCount", /:countTokens$/, printGeminiError),
+  {
+    name: "GeminiTokenCount",
+    path: /\/(?:models|tunedModels)\/[^/:]+:countTokens$/,
+    printError: printGeminiError,
+    format: geminiTokenCount,
+  },
   {
     name: "Gemini",
     path: /(?<=\/(?:models|tunedModels)\/.+):(?:g|streamG)enerateContent$/,

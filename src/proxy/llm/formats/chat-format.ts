@@ -54,6 +54,11 @@ export interface ChatFormat {
   stream(event: JsonObject, facts: Facts): boolean;
   readonly client?: ClientSide;
   readonly provider?: ProviderSide;
+  /**
+   * Answers a request in place of a provider that cannot. A format with this member costs nothing: no budget is charged,
+   * and no guard is asked.
+   */
+  answer?(body: JsonObject, model: string): Promise<JsonObject>;
 }
 
 export interface ClientSide {

@@ -7,6 +7,8 @@ import { gemini } from "./gemini/index.ts";
 import { messages } from "./messages/index.ts";
 import { rerank } from "./rerank/index.ts";
 import { responses } from "./responses/index.ts";
+import { geminiTokenCount } from "./token-count/gemini.ts";
+import { messagesTokenCount } from "./token-count/messages.ts";
 
 export const CHAT_FORMATS: Readonly<Partial<Record<FormatName, ChatFormat>>> = {
   Completions: completions,
@@ -16,6 +18,8 @@ export const CHAT_FORMATS: Readonly<Partial<Record<FormatName, ChatFormat>>> = {
   Responses: responses,
   Embeddings: embeddings,
   Rerank: rerank,
+  MessagesTokenCount: messagesTokenCount,
+  GeminiTokenCount: geminiTokenCount,
 };
 
 /**
@@ -29,6 +33,8 @@ const PREFERENCES: Readonly<Partial<Record<FormatName, readonly FormatName[]>>> 
   Gemini: ["Gemini", "Completions", "Messages", "Converse"],
   Embeddings: ["Embeddings"],
   Rerank: ["Rerank"],
+  MessagesTokenCount: ["MessagesTokenCount"],
+  GeminiTokenCount: ["GeminiTokenCount"],
 };
 
 /**

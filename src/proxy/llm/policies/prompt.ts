@@ -44,20 +44,26 @@ const ADD: Readonly<Partial<Record<FormatName, (body: JsonObject, prompt: Prompt
   Completions(body, { prepend, append }) {
     body["messages"] = around(prepend, requireList(body["messages"], "messages"), append, messageOf);
   },
-  Messages(body, { before, after }) {
-    addText(body, "system", before.system, after.system);
-    body["messages"] = around(before.messages, requireList(body["messages"], "messages"), after.messages, messageOf);
-  },
+  Messages: addToMessages,
   Responses(body, { before, after }) {
     addText(body, "instructions", before.system, after.system);
     if (before.messages.length + after.messages.length === 0) return;
     body["input"] = around(before.messages, inputItems(body["input"]), after.messages, messageOf);
   },
-  Gemini(body, { before, after }) {
-    addSystemInstruction(body, before.system, after.system);
-    body["contents"] = around(before.messages, requireList(body["contents"], "contents"), after.messages, contentOf);
-  },
+  Gemini: addToGemini,
+  MessagesTokenCount: addToMessages,
+  GeminiTokenCount: addToGemini,
 };
+
+function addToMessages(body: JsonObject, { before, after }: Prompt): void {
+  addText(body, "system", before.system, after.system);
+  body["messages"] = around(before.messages, requireList(body["messages"], "messages"), after.messages, messageOf);
+}
+
+function addToGemini(body: JsonObject, { before, after }: Prompt): void {
+  addSystemInstruction(body, before.system, after.system);
+  body["contents"] = around(before.messages, requireList(body["contents"], "contents"), after.messages, contentOf);
+}
 
 function around(
   before: readonly PromptMessage[],

@@ -67,6 +67,7 @@ test("OpenAI: the vendor's address, a prefix in place of /v1, a path with its ow
     at({}, { wire: "Responses", target: "/v1/responses?a=b" }),
     "https://api.openai.com:443/v1/responses?a=b",
   );
+  assert.equal(at({}, { wire: "Rerank" }), "https://api.openai.com:443/v1/rerank");
   const own = { host: "models.test", port: 8080, pathPrefix: "/llm/" };
   assert.equal(at(own, { wire: "Responses", target: "/x?a=b" }), "http://models.test:8080/llm/responses?a=b");
   assert.equal(
@@ -83,6 +84,7 @@ test("Copilot: a path for each format and no base", () => {
     ["Responses", "/responses"],
     ["Messages", "/v1/messages"],
     ["Embeddings", "/embeddings"],
+    ["Rerank", "/rerank"],
   ] as const)
     assert.equal(locate(COPILOT, { wire }).url, `https://api.githubcopilot.com:443${path}`);
   const { sent } = locate(COPILOT, { headers: ["x-initiator", "user", "anthropic-beta", "a,b"] });
@@ -105,7 +107,7 @@ test("Copilot: the family of the model tells the formats", () => {
     ["gpt-5 gpt-5.1-codex GPT-6", ["Responses"]],
   ] as const)
     for (const model of models.split(" "))
-      assert.deepEqual(endpoint.provider.formats(node, model), [...formats, "Embeddings"], model);
+      assert.deepEqual(endpoint.provider.formats(node, model), [...formats, "Embeddings", "Rerank"], model);
 });
 
 /** Gives the process an environment and a home folder for one test. */
@@ -178,7 +180,9 @@ test("Azure: a path for each form of the version, surface and format", () => {
     [{ ...FOUNDRY, apiVersion: "2024-10-21" }, "Responses", "/api/projects/la%20b/openai/v1/responses"],
     [{ apiVersion: "2024-10-21" }, "Embeddings", "/openai/deployments/a%2Fb/embeddings?api-version=2024-10-21"],
     [FOUNDRY, "Embeddings", "/api/projects/la%20b/openai/v1/embeddings"],
+    [FOUNDRY, "Rerank", "/api/projects/la%20b/openai/v1/rerank"],
     [FOUNDRY, "Messages", "/anthropic/v1/messages"],
+    [FOUNDRY, "MessagesTokenCount", "/anthropic/v1/messages/count_tokens"],
   ] as const)
     assert.equal(locate(azure(service), { wire, model: "a/b" }).url, `https://a.test:443${path}`);
   const query = locate(azure({ apiVersion: "preview" }), { target: "/v1/x?a=b" }).url;
@@ -195,9 +199,9 @@ test("Azure: the endpoint's port, another host without the default, and Claude o
     (error) => error instanceof ProxyError && error.code === "credential_unavailable",
   );
   for (const [surface, model, formats] of [
-    [AzureSurface.FOUNDRY, "claude-opus-4-1", ["Messages"]],
-    [AzureSurface.FOUNDRY, "gpt-5", ["Completions", "Responses", "Embeddings"]],
-    [AzureSurface.OPENAI, "claude-opus-4-1", ["Completions", "Responses", "Embeddings"]],
+    [AzureSurface.FOUNDRY, "claude-opus-4-1", ["Messages", "MessagesTokenCount"]],
+    [AzureSurface.FOUNDRY, "gpt-5", ["Completions", "Responses", "Embeddings", "Rerank"]],
+    [AzureSurface.OPENAI, "claude-opus-4-1", ["Completions", "Responses", "Embeddings", "Rerank"]],
   ] as const) {
     const { endpoint, node } = locate(azure({ surface }));
     assert.deepEqual(endpoint.provider.formats(node, model), formats);
@@ -273,6 +277,24 @@ test("Bedrock: a host, a path and a name in signatures for each surface, region 
       "bedrock",
     ],
     [
+      RUNTIME_ONLY,
+      "us-east-1",
+      "MessagesTokenCount",
+      "anthropic.claude-v2",
+      false,
+      "bedrock-runtime.us-east-1.amazonaws.com:443/model/anthropic.claude-v2/count-tokens",
+      "bedrock",
+    ],
+    [
+      ALT_ONLY,
+      "us-west-2",
+      "MessagesTokenCount",
+      CLAUDE,
+      false,
+      "bedrock-mantle.us-west-2.api.aws:443/anthropic/v1/messages/count_tokens",
+      "bedrock-mantle",
+    ],
+    [
       ALT_ONLY,
       "us-west-2",
       "Messages",
@@ -322,6 +344,8 @@ test("Bedrock: the preference, then the name of the model tell the formats", () 
     [RUNTIME_PREFERRED, "anthropic.claude-opus-4-7 us.anthropic.claude-opus-4-7", ["Converse", "MessagesTokenCount"]],
     [RUNTIME_PREFERRED, "openai.gpt-oss-20b-1:0 amazon.nova-pro-v1:0", ["Converse"]],
     [RUNTIME_PREFERRED, "arn:aws:bedrock:us-east-1:1:application-inference-profile/claude", ["Converse"]],
+    [RUNTIME_PREFERRED, "openai.gpt-oss-20b-1:0 amazon.nova-pro-v1:0", ["Converse"]],
+    [RUNTIME_PREFERRED, "anthropic.claude-opus-4-7", ["Converse", "MessagesTokenCount"]],
     [RUNTIME_ONLY, "openai.gpt-5", ["Converse"]],
     [ALT_PREFERRED, "anthropic.claude-opus-4-7", ["Messages", "MessagesTokenCount"]],
     [ALT_ONLY, "openai.gpt-oss-20b openai.gpt-oss-120b", ["Completions", "Responses"]],

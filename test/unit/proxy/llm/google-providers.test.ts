@@ -33,6 +33,7 @@ test("llmf has one host, native paths by collection, and one path that is compat
     ["tunedModels/mine", "Gemini", false, "/v1beta/tunedModels/mine:generateContent"],
     ["größe", "Gemini", false, "/v1beta/models/gr%C3%B6%C3%9Fe:generateContent"],
     ["a:b&c", "Gemini", false, "/v1beta/models/a%3Ab%26c:generateContent"],
+    ["tunedModels/mine", "GeminiTokenCount", false, "/v1beta/tunedModels/mine:countTokens"],
     ["../x", "Completions", true, "/v1beta/openai/chat/completions"],
   ];
   for (const [model, wire, streaming, path] of rows)

@@ -8,7 +8,7 @@ const API_VERSION = "2023-06-01";
 
 export const anthropic: Provider = {
   defaultHost: () => "api.anthropic.com",
-  formats: () => ["Messages"],
+  formats: () => ["Messages", "MessagesTokenCount"],
   operations: () => ["Models"],
   path: standardPath,
   headers(headers, { credentialHeader }) {

@@ -18,7 +18,9 @@ export const azure: Provider = {
   defaultHost: (node) => serviceOf(node).host,
   defaultPort: (node) => serviceOf(node).port,
   formats: (node, model) =>
-    speaksAnthropic(serviceOf(node), model) ? ["Messages"] : ["Completions", "Responses", "Embeddings"],
+    speaksAnthropic(serviceOf(node), model)
+      ? ["Messages", "MessagesTokenCount"]
+      : ["Completions", "Responses", "Embeddings", "Rerank"],
   operations: (node) => (serviceOf(node).surface === AzureSurface.OPENAI ? ["Models", "Realtime"] : ["Models"]),
   path: (node, call) => withModel(pathOf(serviceOf(node), call), call),
   headers(headers, { wire, usesDefaultCredential }) {
@@ -26,7 +28,7 @@ export const azure: Provider = {
       throw new ProxyError("credential_unavailable", {
         detail: "managed identities of Azure are not supported; configure policies.auth",
       });
-    if (wire === "Messages") setApiVersion(headers);
+    if (wire === "Messages" || wire === "MessagesTokenCount") setApiVersion(headers);
   },
   adjustBody: moveMaxTokens,
 };
@@ -47,10 +49,12 @@ const OPERATIONS: Readonly<Partial<Record<Wire, string>>> = {
   Embeddings: "embeddings",
   Realtime: "realtime",
   Models: "models",
+  Rerank: "rerank",
 };
 
 function pathOf({ surface, project, apiVersion }: AzureService, { wire, model }: ProviderCall): string {
   if (wire === "Messages") return "/anthropic/v1/messages";
+  if (wire === "MessagesTokenCount") return "/anthropic/v1/messages/count_tokens";
   const operation = OPERATIONS[wire] ?? "";
   if (surface === AzureSurface.FOUNDRY) return `/api/projects/${encodeURIComponent(project)}/openai/v1/${operation}`;
   // Sessions and lists have one path in all versions.

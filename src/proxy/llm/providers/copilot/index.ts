@@ -14,6 +14,7 @@ const PATHS: Readonly<Partial<Record<Wire, string>>> = {
   Responses: "/responses",
   Embeddings: "/embeddings",
   Models: "/models",
+  Rerank: "/rerank",
 };
 
 /** The API serves agents only, and tells by these fields that it is called by one. */
@@ -28,7 +29,7 @@ const AGENT_FIELDS: Readonly<Record<string, string>> = {
 
 export const copilot: Provider = {
   defaultHost: () => "api.githubcopilot.com",
-  formats: (_node, model) => [...formatsOf(model.toLowerCase()), "Embeddings"],
+  formats: (_node, model) => [...formatsOf(model.toLowerCase()), "Embeddings", "Rerank"],
   operations: () => ["Models"],
   path: (_node, call) => withModel(PATHS[call.wire] ?? "", call),
   headers(headers, { usesDefaultCredential }) {

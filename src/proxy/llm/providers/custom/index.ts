@@ -5,7 +5,7 @@ import { setApiVersion } from "../anthropic/index.ts";
 import type { Provider, ProviderOperation } from "../provider.ts";
 import { standardPath, withModel } from "../shared/standard-path.ts";
 
-const FORMATS: readonly FormatName[] = ["Completions", "Messages", "Responses", "Embeddings"];
+const FORMATS: readonly FormatName[] = ["Completions", "Messages", "Responses", "Embeddings", "MessagesTokenCount"];
 
 export const custom: Provider = {
   defaultHost: () => "",

@@ -3,27 +3,47 @@
  * OpenAI.
  */
 import type { HeaderList } from "../../../../lib/header-list.ts";
-import type { HeaderCall, Provider } from "../provider.ts";
+import type { HeaderCall, OperationForm, Provider, Wire } from "../provider.ts";
 import { signCalls } from "../shared/compatible-signatures.ts";
 import { geminiMethod } from "../shared/gemini-method.ts";
 import { withModel } from "../shared/standard-path.ts";
 import { printPathSegment } from "../shared/path-segment.ts";
 
+/** Formats of the native endpoints. */
+const NATIVE: ReadonlySet<Wire> = new Set<Wire>(["Gemini", "GeminiTokenCount"]);
+
+/** Counts with instructions or tools have to be wrapped as the request whose tokens they are. */
+const wrappedCount: OperationForm = {
+  printRequest: ({ contents = [], ...more }, model) =>
+    Object.values(more).every((value) => value === undefined)
+      ? { contents }
+      : { generateContentRequest: { ...more, contents, model: resourceOf(model).join("/") } },
+  readAnswer: (answer) => answer,
+};
+
 export const gemini: Provider = {
   defaultHost: () => "generativelanguage.googleapis.com",
-  formats: () => ["Gemini", "Completions", "Embeddings"],
+  formats: () => ["Gemini", "Completions", "Embeddings", "GeminiTokenCount"],
   operations: () => ["Models"],
   path(_node, call) {
     const { wire, model, streaming } = call;
     if (wire === "Models") return withModel("/v1beta/openai/models", call);
     if (wire === "Embeddings") return "/v1beta/openai/embeddings";
-    if (wire !== "Gemini") return "/v1beta/openai/chat/completions";
-    const [, collection = "models", id = model] = /^(models|tunedModels)\/(.*)$/s.exec(model) ?? [];
-    return `/v1beta/${collection}/${printPathSegment(id)}${geminiMethod(streaming)}`;
+    if (!NATIVE.has(wire)) return "/v1beta/openai/chat/completions";
+    const [collection, id] = resourceOf(model);
+    const method = wire === "Gemini" ? geminiMethod(streaming) : ":countTokens";
+    return `/v1beta/${collection}/${printPathSegment(id)}${method}`;
   },
+  ownForm: ({ wire }) => (wire === "GeminiTokenCount" ? wrappedCount : undefined),
   headers: placeKey,
   adjustBody: signCalls,
 };
+
+/** Returns the collection of a model and its name there. */
+function resourceOf(model: string): [collection: string, id: string] {
+  const [, collection = "models", id = model] = /^(models|tunedModels)\/(.*)$/s.exec(model) ?? [];
+  return [collection, id];
+}
 
 /**
  * The native endpoints take API keys in x-goog-api-key alone, the compatible ones as a bearer token. Only one credential
@@ -34,7 +54,7 @@ function placeKey(headers: HeaderList, { wire, credentialHeader }: HeaderCall): 
   const token = /^bearer\s+(.*)$/i.exec(headers.get("authorization") ?? "")?.[1];
   if (credentialHeader !== undefined || token === undefined) return;
   headers.remove("x-goog-api-key");
-  if (wire !== "Gemini" || !token.startsWith("AIza")) return;
+  if (!NATIVE.has(wire) || !token.startsWith("AIza")) return;
   headers.remove("authorization");
   headers.set("x-goog-api-key", token);
 }

@@ -5,7 +5,7 @@ import { standardPath } from "../shared/standard-path.ts";
 
 export const openai: Provider = {
   defaultHost: () => "api.openai.com",
-  formats: () => ["Completions", "Responses", "Embeddings"],
+  formats: () => ["Completions", "Responses", "Embeddings", "Rerank"],
   operations: () => ["Models", "Realtime", "ResponsesSocket"],
   path: standardPath,
   adjustBody: moveMaxTokens,

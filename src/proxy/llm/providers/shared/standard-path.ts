@@ -9,6 +9,8 @@ const OPERATION: Readonly<Partial<Record<Wire, string>>> = {
   Embeddings: "/embeddings",
   Realtime: "/realtime",
   Models: "/models",
+  Rerank: "/rerank",
+  MessagesTokenCount: "/messages/count_tokens",
 };
 
 /** Returns the usual path under the configured prefix, such as `/v1/chat/completions`. */

@@ -19,8 +19,8 @@ import { ranking } from "./rank.ts";
 import { familyOf, withoutPublisher, type ModelFamily } from "./model.ts";
 
 const FORMATS: Readonly<Record<ModelFamily, readonly FormatName[]>> = {
-  gemini: ["Gemini", "Completions", "Embeddings", "Rerank"],
-  claude: ["Messages"],
+  gemini: ["Gemini", "Completions", "Embeddings", "Rerank", "GeminiTokenCount"],
+  claude: ["Messages", "MessagesTokenCount"],
   other: ["Completions", "Embeddings", "Rerank"],
 };
 
@@ -47,6 +47,10 @@ export const vertex: Provider = {
         return `${base}/publishers/google/models/${printPathSegment(name)}${geminiMethod(streaming)}`;
       case "Messages":
         return `${base}/publishers/anthropic/models/${printPathSegment(name)}${streaming ? ":streamRawPredict" : ":rawPredict"}`;
+      case "MessagesTokenCount":
+        return `${base}/publishers/anthropic/models/count-tokens:rawPredict`;
+      case "GeminiTokenCount":
+        return `${base}/publishers/google/models/${printPathSegment(name)}:countTokens`;
       case "Rerank":
         // The ranking service is not regional.
         return `/v1/projects/${encodeURIComponent(project)}/locations/global/rankingConfigs/default_ranking_config:rank`;
@@ -64,8 +68,13 @@ export const vertex: Provider = {
   },
   adjustBody(body, call) {
     const { wire, model } = call;
-    if (wire === "Messages") return adjustMessages(body);
     const { family, name } = familyOf(model);
+    if (wire === "Messages" || wire === "MessagesTokenCount") {
+      adjustMessages(body);
+      // The path of counts holds no model.
+      if (wire === "MessagesTokenCount") body["model"] = name;
+      return;
+    }
     signCalls(body, call);
     // The compatible endpoint knows models by publisher and name.
     if (wire === "Completions" && family === "gemini") body["model"] = `google/${name}`;
