@@ -112,7 +112,7 @@ spec: {ai: {provider: {${provider}, host: 127.0.0.1, port: ${echo.port}}}}
         GATEWAY,
         backend("a", "llma: {}, pathPrefix: /llm/"),
         route("a", "a"),
-        backend("f", "llmf: {}"),
+        backend("f", "llmg: {projectId: p}"),
         route("f", "f", "/f"),
       ),
     );
