@@ -131,6 +131,16 @@ prove([], "a client of Claude on Vertex AI is served by its own platform and by 
   }
 });
 
+prove([], "a name in a path that could steer it is refused", async (context) => {
+  const served = await serveVertex(context, "global");
+  const body = { anthropic_version: "vertex-2023-10-16", max_tokens: 9, messages: [{ role: "user", content: "hi" }] };
+  for (const name of ["claude-x%2f..%2fy", "claude-x%3fa", "%2e%2e"]) {
+    const answer = await post(served.gateway, `/publishers/anthropic/models/${name}:rawPredict`, body);
+    assert.equal(answer.status, 400, name);
+  }
+  assert.equal(served.google.seen.length, 0);
+});
+
 prove([], "the models of the Gemini API are listed at its compatible path", async (context) => {
   const served = await serveGemini(context);
   const { status, body } = await call(`${served.gateway.url()}/v1/models`);

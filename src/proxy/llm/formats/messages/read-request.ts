@@ -52,11 +52,10 @@ export function parseRequest(body: JsonObject, target = ""): LlmRequest {
   return { body, model: readModelName(body["model"]), streaming: readBoolean(body["stream"], "stream") === true };
 }
 
-/** Clients of Vertex AI name model and streaming in the path, and the version of the API in the body. */
+/** Clients of Vertex AI tell streaming in the path, and the version of the API in the body. */
 function readTarget(body: JsonObject, target: string): void {
   const path = readGeminiPath(pathOf(target));
   if (path === undefined) return;
-  body["model"] ??= path.model;
   body["stream"] = path.method === "streamRawPredict";
   body["anthropic_version"] = undefined;
 }
