@@ -27,12 +27,16 @@ const UNSAFE_IN_PATH = /(?:^|\/)\.{0,2}(?:\/|$)|[\\%?#<>"{}|^`\s]/u;
  */
 export function modelInPath(path: string): string | undefined {
   const segment = NATIVE_PATH.exec(path)?.[1];
-  const name = segment === undefined ? undefined : readModelName(decodePathText(segment));
-  if (name !== undefined && UNSAFE_IN_PATH.test(name))
+  return segment === undefined ? undefined : readPathModel(decodePathText(segment));
+}
+
+/** @param name from a path, decoded @throws ProxyError llm_model_invalid for a name that is not safe in a path */
+export function readPathModel(name: string): string | undefined {
+  if (UNSAFE_IN_PATH.test(name))
     throw new ProxyError("llm_model_invalid", {
       text: "failed to process LLM request: the model in the path is not a safe name",
     });
-  return name;
+  return readModelName(name);
 }
 
 /** Decodes percent escapes; a broken one stays as it is. */

@@ -137,6 +137,8 @@ prove([], "a name in a path that could steer it is refused", async (context) => 
   for (const name of ["claude-x%2f..%2fy", "claude-x%3fa", "%2e%2e"]) {
     const answer = await post(served.gateway, `/publishers/anthropic/models/${name}:rawPredict`, body);
     assert.equal(answer.status, 400, name);
+    const google = await post(served.gateway, `/v1beta/models/${name}:generateContent`, CLI_TURN);
+    assert.equal(google.status, 400, name);
   }
   assert.equal(served.google.seen.length, 0);
 });

@@ -5,7 +5,7 @@
 import { pathOf } from "../../../../lib/request-target.ts";
 import { addParts, type Conversation, type Part, type SystemText } from "../../conversation/conversation.ts";
 import type { Json, JsonObject } from "../../json.ts";
-import { readModelName } from "../../model-name.ts";
+import { readModelName, readPathModel } from "../../model-name.ts";
 import { invalidRequest, readObject, readObjects, readText, requireList, requireObject } from "../../request-fields.ts";
 import type { LlmRequest, RequestContext } from "../chat-format.ts";
 import { readExtra } from "../shared/extra.ts";
@@ -25,9 +25,10 @@ export function parseRequest(body: JsonObject, target = ""): LlmRequest {
   requireList(body["contents"], "contents").forEach((item, at) => checkContent(item, `contents[${at}]`));
   const system = readObject(memberOf(body, "systemInstruction"), "systemInstruction");
   readObjects(system?.["parts"], "systemInstruction.parts");
-  const { model = body["model"], method } = readGeminiPath(pathOf(target)) ?? {};
-  const streaming = method === "streamGenerateContent";
-  return { body, model: readModelName(model), streaming, wantsList: streaming && !ASKS_FOR_EVENTS.test(target) };
+  const path = readGeminiPath(pathOf(target));
+  const model = path === undefined ? readModelName(body["model"]) : readPathModel(path.model);
+  const streaming = path?.method === "streamGenerateContent";
+  return { body, model, streaming, wantsList: streaming && !ASKS_FOR_EVENTS.test(target) };
 }
 
 function checkContent(item: Json, path: string): JsonObject[] {
