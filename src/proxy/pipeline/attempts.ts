@@ -13,7 +13,10 @@ import type { RoutedExchange, Reply, RetryPlan } from "../exchange/exchange.ts";
 import { pause } from "../exchange/pause.ts";
 import { RecordedBody } from "../exchange/recorded-body.ts";
 
-/** Longest request body that is kept for another attempt. A longer one streams, and its call is made once. */
+/**
+ * Longest request body that is kept for another attempt. A longer one streams, and its call is made once. Requests to
+ * models are held whole in any case, because they are read before they are sent, so they are repeated at every length.
+ */
 const KEPT_BYTES = 64 * 1024;
 const ATTEMPT_HEADER = "x-retry-attempt";
 
@@ -33,22 +36,23 @@ export function callBackend(exchange: RoutedExchange, slot: Slot): Promise<Reply
   // Upstreams trust this header, so the client must not be able to set it.
   exchange.requestHeaders.remove(ATTEMPT_HEADER);
   const { retry } = exchange;
-  if (retry === undefined || retry.attempts === 0 || isTooLong(exchange)) return slot.handler(exchange);
+  if (retry === undefined || retry.attempts === 0) return slot.handler(exchange);
   return retrying(exchange, slot, retry);
 }
 
 async function retrying(exchange: RoutedExchange, slot: Slot, plan: RetryPlan): Promise<Reply> {
   const { requestBody } = exchange;
+  const isLong = isTooLong(exchange);
   const isFlow = requestBody !== null && !Buffer.isBuffer(requestBody);
-  const record = isFlow ? new RecordedBody(requestBody, KEPT_BYTES) : undefined;
+  const record = isFlow && !isLong ? new RecordedBody(requestBody, KEPT_BYTES) : undefined;
   exchange.tried = [];
   try {
     for (let made = 1; ; made++) {
       // An attempt may have buffered the body already; the next attempt sends that Buffer.
       if (record !== undefined && !Buffer.isBuffer(exchange.requestBody)) exchange.requestBody = record.begin();
       const outcome = await attempt(exchange, slot.handler);
-      if (made > plan.attempts || !mayRepeat(outcome, record) || !(await wantsAnother(outcome, plan)))
-        return settled(outcome);
+      const isRepeatable = isHeld(exchange) || (!isLong && mayRepeat(outcome, record));
+      if (made > plan.attempts || !isRepeatable || !(await wantsAnother(outcome, plan))) return settled(outcome);
       exchange.attempt?.discard();
       if ("reply" in outcome) discard(outcome.reply);
       if (plan.backoffMs > 0) await pause(exchange, plan.backoffMs);
@@ -72,6 +76,11 @@ async function attempt(exchange: RoutedExchange, handler: BackendHandler): Promi
 function settled(outcome: Outcome): Reply {
   if ("reply" in outcome) return outcome.reply;
   throw outcome.error;
+}
+
+/** Whether the handler of LLM backends has read the whole body. */
+function isHeld({ backend, requestBody }: RoutedExchange): boolean {
+  return backend?.protocol === "llm" && Buffer.isBuffer(requestBody);
 }
 
 /**

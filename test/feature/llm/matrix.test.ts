@@ -1,5 +1,5 @@
 /**
- * Every cell of the matrix of client formats and providers (docs/llm.md): the official client of a format asks, whole
+ * Every cell of the matrix of client formats and providers: the official client of a format asks, whole
  * and streamed, the strict vendor answers in the format that the cell translates to.
  */
 import assert from "node:assert/strict";

@@ -54,6 +54,7 @@ function serve(anthropic: AnthropicServer, request: IncomingMessage, bytes: Buff
     return refuse(response, 400, "invalid_request_error", fault ?? "unreadable");
   anthropic.seen.push({ path, headers, body });
   const { answer } = anthropic;
+  for (const [name, value] of Object.entries(answer.error?.headers ?? {})) response.setHeader(name, value);
   if (answer.error !== undefined) return refuse(response, answer.error.status, answer.error.type, answer.error.message);
   if (body["stream"] !== true) return send(response, 200, printMessage(answer, body["model"]));
   response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });

@@ -8,7 +8,12 @@ export interface OpenAiAnswer {
   /** Whether the answer ends at the limit of tokens. */
   readonly isCut?: boolean;
   /** Answered in place of everything else. */
-  readonly error?: { readonly status: number; readonly type: string; readonly message: string };
+  readonly error?: {
+    readonly status: number;
+    readonly type: string;
+    readonly message: string;
+    readonly headers?: Readonly<Record<string, string>>;
+  };
 }
 
 type Fields = Record<string, unknown>;

@@ -70,6 +70,7 @@ function serve(
     return refuse(response, 400, "invalid_request_error", fault ?? "unreadable");
   openai.seen.push({ path, headers, body });
   const { error } = openai.answer;
+  for (const [name, value] of Object.entries(error?.headers ?? {})) response.setHeader(name, value);
   if (error !== undefined) return refuse(response, error.status, error.type, error.message);
   operation.reply(response, openai.answer, body);
 }
