@@ -1,4 +1,5 @@
 /** Prints a conversation as a chat completions request, for clients of the other formats. */
+import { hash } from "node:crypto";
 import { effortOf } from "../../conversation/reasoning.ts";
 import type {
   CallPart,
@@ -23,6 +24,9 @@ const SHARED_FIELDS: ReadonlySet<string> = new Set(
   "metadata service_tier safety_identifier prompt_cache_key prompt_cache_retention logit_bias verbosity".split(" "),
 );
 
+/** OpenAI refuses a longer name of the end user. A digest of this length still tells users apart. */
+const MAX_USER = 64;
+
 export function printRequest(conversation: Conversation, { losses }: PrintContext): PrintedRequest {
   const { model, streaming, turns, sampling, output, user } = conversation;
   const messages = [...printSystem(conversation), ...turns.flatMap((turn) => printTurn(turn, model, losses))];
@@ -34,7 +38,7 @@ export function printRequest(conversation: Conversation, { losses }: PrintContex
   const effort = printEffort(conversation);
   if (effort !== undefined) body["reasoning_effort"] = effort;
   if (output !== undefined) body["response_format"] = printOutput(output);
-  if (user !== undefined) body["user"] = user;
+  if (user !== undefined) body["user"] = user.length > MAX_USER ? hash("sha256", user, "hex") : user;
   return { body: { ...body, ...printExtra(conversation, { target: "openai", known: SHARED_FIELDS, losses }) } };
 }
 
