@@ -178,7 +178,8 @@ function pathOf(node: ProviderNode, provider: Provider, call: ProviderCall, targ
     given.includes("alt=") && (call.wire === "Gemini" || readGeminiPath(target.slice(0, start)) !== undefined);
   // The path names the model of a session, which may be another one.
   const kept = call.wire === "Realtime" ? without(given, /^model(?:=|$)/) : given;
-  const query = isForm ? without(kept, /^(?:\$|%24)?alt=/i) : kept;
+  const accepted = provider.refusedParameters === undefined ? kept : without(kept, provider.refusedParameters);
+  const query = isForm ? without(accepted, /^(?:\$|%24)?alt=/i) : accepted;
   return query === "" ? path : `${path}${path.includes("?") ? "&" : "?"}${query}`;
 }
 

@@ -79,6 +79,8 @@ export interface Provider {
   operations?(node: ProviderNode): readonly ProviderOperation[];
   /** Returns path and query of a call, without the client's query. Of a list of models, `model` is the entry or "". */
   path(node: ProviderNode, call: ProviderCall): string;
+  /** Matches parameters in the queries of clients that the provider refuses; all others are passed on. */
+  readonly refusedParameters?: RegExp;
   /**
    * Edits the headers last, after the credential was placed.
    * @throws ProxyError credential_unavailable

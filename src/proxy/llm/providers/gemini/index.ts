@@ -7,6 +7,7 @@ import type { HeaderCall, OperationForm, Provider, Wire } from "../provider.ts";
 import { signCalls } from "../shared/compatible-signatures.ts";
 import { geminiMethod } from "../shared/gemini-method.ts";
 import { withModel } from "../shared/standard-path.ts";
+import { REFUSED_BY_GOOGLE } from "../shared/google-parameters.ts";
 import { printPathSegment } from "../shared/path-segment.ts";
 
 /** Formats of the native endpoints. */
@@ -22,6 +23,7 @@ const wrappedCount: OperationForm = {
 };
 
 export const gemini: Provider = {
+  refusedParameters: REFUSED_BY_GOOGLE,
   defaultHost: () => "generativelanguage.googleapis.com",
   formats: () => ["Gemini", "Completions", "Embeddings", "GeminiTokenCount"],
   operations: () => ["Models"],

@@ -12,6 +12,7 @@ import type { FormatName } from "../../formats/chat-format.ts";
 import type { OperationForm, Wire, Provider } from "../provider.ts";
 import { signCalls } from "../shared/compatible-signatures.ts";
 import { geminiMethod } from "../shared/gemini-method.ts";
+import { REFUSED_BY_GOOGLE } from "../shared/google-parameters.ts";
 import { printPathSegment } from "../shared/path-segment.ts";
 import { adjustMessages } from "./messages-body.ts";
 import { predictions } from "./embeddings.ts";
@@ -27,6 +28,7 @@ const FORMATS: Readonly<Record<ModelFamily, readonly FormatName[]>> = {
 const OWN_FORMS: Readonly<Partial<Record<Wire, OperationForm>>> = { Embeddings: predictions, Rerank: ranking };
 
 export const vertex: Provider = {
+  refusedParameters: REFUSED_BY_GOOGLE,
   defaultHost(node) {
     const { location } = serviceOf(node);
     if (location === "global") return "aiplatform.googleapis.com";
