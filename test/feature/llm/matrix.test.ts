@@ -3,6 +3,7 @@
  * and streamed, the strict vendor answers in the format that the cell translates to.
  */
 import assert from "node:assert/strict";
+import { call } from "../../support/clients/http.ts";
 import {
   LLM_CLIENTS,
   type Chat,
@@ -10,6 +11,7 @@ import {
   type Question,
   type Reply,
 } from "../../support/clients/llm-clients.ts";
+import { CODING_AGENTS } from "../../support/fixtures/coding-agents.ts";
 import { ROWS, startMatrix, type Matrix, type Row, type Wire } from "../../support/gateway/llm-matrix.ts";
 import { prove } from "../../support/proofs/prove.ts";
 import type { OpenAiAnswer } from "../../support/servers/llm/openai-answers.ts";
@@ -222,3 +224,31 @@ for (const client of LLM_CLIENTS)
       }
       assert.deepEqual(failures, []);
     });
+
+/** The text with which a stream of each format ends well. */
+const ENDS: Readonly<Record<string, RegExp>> = {
+  Messages: /event: message_stop/,
+  Responses: /event: response\.completed/,
+  Gemini: /"finishReason":"STOP"/,
+};
+
+for (const agent of CODING_AGENTS)
+  prove([], `requests of ${agent.name} pass in front of every provider`, async (context) => {
+    const matrix = await startMatrix(context);
+    const failures: string[] = [];
+    for (const row of ROWS) {
+      const wire = row.wires[agent.format];
+      if (wire === undefined || wire === "other") continue;
+      setAnswer(matrix.vendors, { text: "Done." }, row.model);
+      const body = JSON.stringify(agent.body(row.model));
+      assert.ok(body.length > 190_000, "a long request");
+      const answer = await call(`${matrix.gateway.url()}/${row.name}${agent.path(row.model)}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...agent.headers },
+        body,
+      });
+      if (answer.status !== 200 || !ENDS[agent.format]?.test(answer.body))
+        failures.push(`${row.name}: ${answer.status} ${answer.body.slice(0, 300)}`);
+    }
+    assert.deepEqual(failures, []);
+  });

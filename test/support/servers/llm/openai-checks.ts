@@ -157,6 +157,7 @@ const COMPLETIONS =
 function checkCompletions(body: Fields): void {
   checkNames(body, COMPLETIONS, "");
   const model = text(body["model"], "model");
+  assert.ok(String(body["user"] ?? "").length <= 64, "Invalid 'user': string too long.");
   if (model.startsWith("gpt-")) assert.equal(body["max_tokens"], undefined, "Unsupported parameter: 'max_tokens'");
   if (body["stream_options"] !== undefined) assert.equal(body["stream"], true, "stream_options without stream");
   for (const [at, tool] of list(body["tools"] ?? [], "tools").entries())
