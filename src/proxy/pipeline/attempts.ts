@@ -93,7 +93,8 @@ function mayRepeat(outcome: Outcome, record: RecordedBody | undefined): boolean 
 }
 
 async function wantsAnother(outcome: Outcome, plan: RetryPlan): Promise<boolean> {
-  if ("reply" in outcome) return plan.wants(outcome.reply);
+  // A reply of the gateway itself, such as the rejection of a guard, would be the same again.
+  if ("reply" in outcome) return outcome.reply.upstream && plan.wants(outcome.reply);
   return outcome.error instanceof ProxyError && RETRIABLE.has(outcome.error.code);
 }
 
