@@ -37,6 +37,9 @@ export class EventStreamParser {
   #frame: Buffer | undefined;
   /** Bytes of the incomplete frame that have arrived. */
   #filled = 0;
+  /** Headers of the last event and the type that they name: most events of a stream have the same ones. */
+  #headers: Buffer = Buffer.alloc(0);
+  #type = "";
 
   constructor(maxFrameBytes: number, onFrame: OnFrame) {
     this.#maxFrameBytes = maxFrameBytes;
@@ -98,15 +101,21 @@ export class EventStreamParser {
     const end = frame.length - CHECKSUM_BYTES;
     if (crc32(frame.subarray(0, end)) !== frame.readUInt32BE(end)) throw invalid("a frame has a wrong checksum");
     const payload = PRELUDE_BYTES + frame.readUInt32BE(4);
-    const headers = readHeaders(frame, PRELUDE_BYTES, payload);
+    const data = frame.toString("latin1", payload, end);
+    if (this.#headers.length > 0 && frame.compare(this.#headers, 0, this.#headers.length, PRELUDE_BYTES, payload) === 0)
+      this.#onFrame(withoutPadding(data), this.#type);
+    else this.#readOther(readHeaders(frame, PRELUDE_BYTES, payload), data, frame.subarray(PRELUDE_BYTES, payload));
+  }
+
+  /** Reads a frame whose headers differ from those of the last event. */
+  #readOther(headers: ReadonlyMap<string, string>, data: string, bytes: Buffer): void {
     switch (headers.get(":message-type")) {
       case "event":
-        return this.#onFrame(frame.toString("latin1", payload, end), headers.get(":event-type") ?? "");
+        this.#headers = Buffer.from(bytes);
+        this.#type = headers.get(":event-type") ?? "";
+        return this.#onFrame(withoutPadding(data), this.#type);
       case "exception":
-        return this.#onFrame(
-          frame.toString("latin1", payload, end),
-          EXCEPTION + (headers.get(":exception-type") ?? ""),
-        );
+        return this.#onFrame(data, EXCEPTION + (headers.get(":exception-type") ?? ""));
       case "error": {
         // An error that the service did not model has its message in a header and no payload.
         const message = JSON.stringify({ message: headers.get(":error-message") ?? "" });
@@ -116,6 +125,24 @@ export class EventStreamParser {
         throw invalid("a frame has no known message type");
     }
   }
+}
+
+const PADDING = ',"p":"';
+
+/**
+ * Removes the member of random letters at the end of an event, by which Bedrock hides the lengths of texts. Without it
+ * most events differ in their text alone (repetition.ts). A member before the last brace is one of the event itself.
+ */
+function withoutPadding(data: string): string {
+  const at = data.lastIndexOf(PADDING);
+  if (at === -1 || !data.endsWith('"}')) return data;
+  for (let letter = at + PADDING.length; letter < data.length - 2; letter++)
+    if (!isLetterOrDigit(data.charCodeAt(letter))) return data;
+  return `${data.slice(0, at)}}`;
+}
+
+function isLetterOrDigit(code: number): boolean {
+  return (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a) || (code >= 0x30 && code <= 0x39);
 }
 
 /** Returns the headers whose values are text. */
