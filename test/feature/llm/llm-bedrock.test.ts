@@ -253,6 +253,10 @@ prove([], "without keys, with foreign keys and with a role nothing is sent", asy
   await denied("{secretRef: {name: missing}}", /no valid backends/);
   await denied("{assumeRole: {roleArn: 'arn:aws:iam::123456789012:role/r'}}", /no valid backends/);
   await denied("{}", unavailable);
+  const lost = "policies: {auth: {cloudA: {secretRef: {name: missing}}}}";
+  const member = `{name: one, llmh: {region: ${REGION}}, host: 127.0.0.1, port: ${bedrock.port}, ${lost}}`;
+  const closed = await chat(await serve(context, backend(`{groups: [{providers: [${member}]}]}`)));
+  assert.equal(closed.status, 500, "a member is sent without its keys, and not with those of the backend");
   assert.equal(bedrock.seen.length, 0);
   const web = "{provider: {llma: {}, host: 127.0.0.1, port: 1}}";
   const unsigned = await chat(await serve(context, backend(web)));
