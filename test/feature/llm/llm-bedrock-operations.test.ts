@@ -1,7 +1,8 @@
-/** Embeddings, rerank and the page about Bedrock, through the whole gateway to a strict server. */
+/** Embeddings, rerank, token counts and the page about Bedrock, through the whole gateway to a strict server. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { parseAllDocuments, stringify } from "yaml";
 import { bedrockBackend, newest, REGION, serveBedrock } from "../../support/gateway/bedrock.ts";
@@ -134,6 +135,19 @@ prove([], "documents are ranked by the runtime of agents, in the form of rerank 
   assert.deepEqual(JSON.parse(best.body).results, [{ index: 1, relevance_score: 1 }]);
   assert.equal((await rank({ documents: [] })).status, 400);
   assert.equal((await rank({ documents: [1] })).status, 400);
+});
+
+prove([], "the official client has its tokens counted by the foundation model behind a profile", async (context) => {
+  const bedrock = await startBedrock(context);
+  const provider = `{provider: {llmh: {region: ${REGION}}, host: 127.0.0.1, port: ${bedrock.port}}}`;
+  const gateway = await serveBedrock(context, bedrockBackend(provider));
+  const client = new Anthropic({ apiKey: "of-the-client", baseURL: gateway.url(), maxRetries: 0 });
+  const counted = await client.messages.countTokens({
+    model: "eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    messages: [{ role: "user", content: "hi" }],
+  });
+  assert.equal(counted.input_tokens, 42);
+  assert.equal(newest(bedrock).url, "/model/anthropic.claude-sonnet-4-5-20250929-v1%3A0/count-tokens");
 });
 
 prove([], "the examples of the page about Bedrock are served as they stand", async (context) => {
