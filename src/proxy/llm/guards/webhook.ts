@@ -3,31 +3,20 @@
  * or the choices of an answer, in a flat form without pictures and tool data.
  */
 import type { WebhookGuard } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Expression } from "../../../cel/expression.ts";
 import type { Scope } from "../../../cel/scope.ts";
 import { HeaderList } from "../../../lib/header-list.ts";
 import { ProxyError } from "../../exchange/errors.ts";
-import { fieldValueOf } from "../../policies/shared/expression-support.ts";
-import { editableName } from "../../policies/shared/header-options.ts";
 import { compilePattern, type TextTest } from "../../router/pattern.ts";
 import type { FlatMessage } from "../formats/guarded-text.ts";
 import { objectOf, stringOf, type JsonObject } from "../json.ts";
 import { PASS, type Check, type GuardDeps, type GuardInput, type Verdict } from "./guard.ts";
 import { askService, unusable } from "./service.ts";
+import { addServiceHeaders, compileServiceHeaders, isForwardable, type ServiceHead } from "../service-head.ts";
 
 const PATHS = { Request: "/request", Response: "/response" } as const;
-/** Visible ASCII beginning with a slash: other characters could split the request line. */
-const TARGET = /^\/[\u0021-\u007e]*$/;
-const METHOD = /^[A-Z]{1,32}$/;
-
 interface ForwardedHeader {
   readonly name: string;
   readonly matches: TextTest;
-}
-
-interface AddedHeader {
-  readonly name: string;
-  readonly expression: Expression;
 }
 
 /** @throws ConfigError when a pattern for headers is not RE2 */
@@ -40,15 +29,13 @@ export function compileWebhook({ service, headers, forwardHeaders }: WebhookGuar
       matches: value.case === "regex" ? compilePattern(text) : (given) => given === text,
     };
   });
-  const added = headers.map(({ name, expression }): AddedHeader => {
-    return { name: name.toLowerCase(), expression: deps.expression(expression, "llm") };
-  });
+  const added = compileServiceHeaders(headers, deps.expression);
   return async (input) => {
     const { phase, exchange } = input;
-    const head = { path: PATHS[phase] as string, method: "POST", authority: undefined as string | undefined };
+    const head: ServiceHead = { path: PATHS[phase], method: "POST", authority: undefined };
     const list = new HeaderList();
     forwardHeadersOf(input, forwarded, list);
-    addHeaders(added, scopeOf(input), list, head);
+    addServiceHeaders(added, scopeOf(input), list, head);
     const body = { body: phase === "Request" ? requestBody(input) : answerBody(input) };
     const answer = await askService(callout, { ...head, headers: list, body }, exchange);
     return verdictOf(answer.body, input);
@@ -70,30 +57,6 @@ function forwardHeadersOf(input: GuardInput, forwarded: readonly ForwardedHeader
     const isOfRequest = answerHeaders === undefined || name === "traceparent";
     const values = (isOfRequest ? exchange.requestHeaders : answerHeaders).getAll(name);
     if (isForwardable(name) && values.some(matches)) for (const value of values) list.add(name, value);
-  }
-}
-
-/** Fields that describe the body of another message, or that would encode the answer. */
-const OWN: ReadonlySet<string> = new Set(["content-type", "content-encoding", "accept-encoding", "host"]);
-
-function isForwardable(name: string): boolean {
-  return editableName(name) !== undefined && !OWN.has(name);
-}
-
-function addHeaders(
-  added: readonly AddedHeader[],
-  scope: Scope,
-  list: HeaderList,
-  head: { path: string; method: string; authority: string | undefined },
-): void {
-  for (const { name, expression } of added) {
-    const value = fieldValueOf(expression, scope);
-    if (!name.startsWith(":")) list.remove(name);
-    if (value === undefined) continue;
-    if (name === ":path") head.path = TARGET.test(value) ? value : head.path;
-    else if (name === ":method") head.method = METHOD.test(value) ? value : head.method;
-    else if (name === ":authority" || name === "host") head.authority = value;
-    else if (isForwardable(name)) list.add(name, value);
   }
 }
 
