@@ -113,6 +113,12 @@ export const PROXY_ERRORS = {
     text: "no target of the model matches",
   },
   virtual_model_target_not_found: { status: 404, grpc: 12, reason: "NotFound", text: "target of the model not found" },
+  model_selection_failed: {
+    status: 503,
+    grpc: 14,
+    reason: "UpstreamFailure",
+    text: "the service that chooses the model failed",
+  },
   virtual_model_not_resolved: { status: 404, grpc: 12, reason: "NotFound", text: "target of the model is virtual" },
   llm_conversion_unsupported: { status: 400, grpc: 13, reason: "InvalidRequest", text: "unsupported conversion" },
   credential_unavailable: { status: 500, grpc: 2, reason: "Internal", text: "no credential for the provider" },

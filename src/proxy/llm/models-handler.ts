@@ -40,7 +40,7 @@ export function createModelsHandler(
     if (asked === undefined || asked === "") throw new ProxyError("llm_model_missing");
     exchange.setRoot("llmRequest", body);
     keepUserModel(exchange, asked);
-    const { endpoint, name } = router.choose(asked, exchange);
+    const { endpoint, name } = await router.choose(asked, body, exchange);
     return callProvider(exchange, endpoint, { row: format, body, model: name }, deps);
   };
 }

@@ -57,6 +57,7 @@ export function translateModel(model: GwModel, context: ModelContext, read: Read
       : translateVirtualModel(spec.virtualModel, {
           namespace,
           models: context.models,
+          services,
           read,
           error: within(error, "virtualModel"),
         });

@@ -1,20 +1,32 @@
 /** Translates a virtual GwModel: how one of other models of its namespace is chosen. `translate.ts` uses it. */
 import { create } from "@bufbuild/protobuf";
-import type { GwModel, ModelTarget as ApiTarget, VirtualModel } from "../../../generated/types/model.ts";
+import type {
+  CalloutCache,
+  GwModel,
+  ModelCallout as ApiCallout,
+  ModelTarget as ApiTarget,
+  VirtualModel,
+} from "../../../generated/types/model.ts";
 import {
   ConditionalModelsSchema,
   FailoverModelsSchema,
+  ModelCalloutCacheSchema,
+  ModelCalloutSchema,
   ModelTargetSchema,
   WeightedModelsSchema,
   type Model,
+  type ModelCallout,
+  type ModelCalloutCache,
   type ModelTarget,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { nameKey } from "../../api/refs.ts";
 import { modelKey } from "../../ir/keys.ts";
 import type { Readable } from "../../lib/collections/collection.ts";
+import { parseDuration } from "../../lib/time/duration.ts";
 import type { Read } from "../../lib/collections/graph.ts";
-import { checkExpression } from "../policies/shared/unit.ts";
-import type { Report } from "../shared/report.ts";
+import type { ServiceReader } from "../policies/shared/external-service.ts";
+import { checkExpression, expressionMap } from "../policies/shared/unit.ts";
+import { within, type Report } from "../shared/report.ts";
 
 /** What other models need to know of a model. */
 export interface ModelName {
@@ -26,6 +38,7 @@ export interface VirtualContext {
   readonly namespace: string;
   /** Every GwModel that exists, by its name. */
   readonly models: Readable<ModelName>;
+  readonly services: ServiceReader;
   readonly read: Read;
   readonly error: Report;
 }
@@ -59,8 +72,8 @@ export function translateVirtualModel(spec: VirtualModel, context: VirtualContex
     }));
     return { case: "conditional", value: create(ConditionalModelsSchema, { targets }) };
   }
-  if (callout !== undefined) context.error("callout", "this version of gwproxy does not serve callouts of models");
-  else context.error("", "one of weighted, failover, conditional, callout is required");
+  if (callout !== undefined) return { case: "callout", value: translateCallout(callout, context) };
+  context.error("", "one of weighted, failover, conditional, callout is required");
   return { case: undefined };
 }
 
@@ -89,4 +102,36 @@ function requireConcrete(
   const key = nameKey({ namespace, name: modelRef.name });
   if (read.get(models, key)?.isVirtual === true)
     error(`${path}.modelRef`, `GwModel ${key} is virtual; a failover chooses among models of providers`);
+}
+
+function translateCallout(callout: ApiCallout, context: VirtualContext): ModelCallout {
+  const { headers, body, transformation, fallback, cache, backendRef, url } = callout;
+  const error = within(context.error, "callout");
+  const here = { ...context, error };
+  const expressions = expressionMap(headers, "headers", { report: error }, () => "llm");
+  const fields = expressionMap(transformation, "transformation", { report: error }, () => "callout");
+  if (transformation["model"] === undefined) error("transformation", "the field model is required; it names the model");
+  const endpoint = { ...(backendRef === undefined ? {} : { backendRef }), ...(url === undefined ? {} : { url }) };
+  return create(ModelCalloutSchema, {
+    service: context.services.resolve(endpoint, "", error),
+    headers: Object.entries(expressions).map(([name, expression]) => ({ name, expression })),
+    body: check(body, "body", here),
+    transformation: Object.entries(fields).map(([field, expression]) => ({ field, expression })),
+    ...(fallback === undefined ? {} : { fallback: translateTarget(fallback, "fallback", here) }),
+    ...(cache === undefined ? {} : { cache: translateCache(cache, here) }),
+  });
+}
+
+const DEFAULT_ENTRIES = 10_000;
+
+function translateCache({ key, ttl, maxEntries }: CalloutCache, context: VirtualContext): ModelCalloutCache {
+  const ttlMs = parseDuration(ttl);
+  return create(ModelCalloutCacheSchema, {
+    key: key.map((text, at) => check(text, `cache.key[${at}]`, context)),
+    ttl:
+      ttlMs === undefined
+        ? { case: "ttlExpression", value: check(ttl, "cache.ttl", context) }
+        : { case: "ttlMs", value: BigInt(ttlMs) },
+    maxEntries: maxEntries ?? DEFAULT_ENTRIES,
+  });
 }

@@ -1,28 +1,23 @@
-/** GwModel through real sockets: attachment, choice by name, virtual models, the list, and errors. */
+/** GwModel through real sockets: attachment, choice by name, policies, the list, and errors. */
 import assert from "node:assert/strict";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { test } from "node:test";
-import { documents, gatewayPolicy } from "../../support/gateway/gateway.ts";
+import { documents } from "../../support/gateway/gateway.ts";
 import {
   gwModel,
   model,
   MODEL_GATEWAY,
   modelRoute,
+  readRefusal,
   serveModels,
   service,
   virtual,
 } from "../../support/gateway/models.ts";
-import { call, parseJson, type Answer } from "../../support/clients/http.ts";
+import { call, parseJson } from "../../support/clients/http.ts";
 import { contextOf, prove } from "../../support/proofs/prove.ts";
 import { startEcho } from "../../support/servers/echo.ts";
 import { startForwardProxy } from "../../support/servers/forward-proxy.ts";
-
-async function refusal(answer: Promise<Answer>): Promise<string> {
-  const { status, body } = await answer;
-  const { error } = parseJson(body) as { error?: { code?: string; message?: string } };
-  return `${status} ${error?.code}`;
-}
 
 const SPEC = "GwModel spec";
 
@@ -41,7 +36,7 @@ prove(
     assert.equal(await asked("gpt-4"), "two gpt-4");
     assert.equal(await asked("gemini"), "one gemini");
     assert.equal(await asked("o1-mini"), "two o1-mini");
-    assert.equal(await refusal(ask("tail")), "404 model_not_found");
+    assert.equal(await readRefusal(ask("tail")), "404 model_not_found");
   },
 );
 
@@ -74,7 +69,7 @@ prove(
     assert.equal(await asked("small", { path: "/team/v1/chat/completions" }), "one small");
     assert.equal(await asked("large", { path: "/team/v1/chat/completions" }), "two large");
     assert.equal((await ask("small")).status, 404, "the listener itself has no models");
-    assert.equal(await refusal(ask("none", { path: "/team/v1/chat/completions" })), "404 model_not_found");
+    assert.equal(await readRefusal(ask("none", { path: "/team/v1/chat/completions" })), "404 model_not_found");
   },
 );
 
@@ -87,85 +82,13 @@ prove(
       model("hidden", { more: "visibility: Internal" }),
       virtual("front", "weighted: {targets: [{modelRef: {name: hidden}}]}"),
     );
-    assert.equal(await refusal(ask("hidden")), "404 model_not_found");
+    assert.equal(await readRefusal(ask("hidden")), "404 model_not_found");
     assert.equal(await asked("front"), "one hidden");
     const { body } = await call(`${gateway.url()}/v1/models`);
     assert.deepEqual(
       (parseJson(body) as { data: { id: string }[] }).data.map(({ id }) => id),
       ["front"],
     );
-  },
-);
-
-prove(
-  [`${SPEC}.virtualModel.weighted.targets[].weight`, `${SPEC}.virtualModel.weighted.targets[].model`],
-  "weights share the requests, and a target is asked for by its name",
-  async (context) => {
-    const { asked } = await serveModels(
-      context,
-      model("any", { more: `match: {model: "*"}` }),
-      model("other", { to: "two" }),
-      virtual(
-        "mix",
-        "weighted: {targets: [{modelRef: {name: any}, model: chosen, weight: 1}, {modelRef: {name: other}, weight: 1000000}]}",
-      ),
-      virtual("named", "weighted: {targets: [{modelRef: {name: any}, model: chosen}]}"),
-    );
-    const answers = await Promise.all(Array.from({ length: 20 }, () => asked("mix")));
-    assert.deepEqual([...new Set(answers)], ["two other"]);
-    assert.equal(await asked("named"), "one chosen");
-  },
-);
-
-prove(
-  [
-    `${SPEC}.virtualModel.conditional.targets[].when`,
-    `${SPEC}.virtualModel.conditional.targets[].modelRef.name`,
-    `${SPEC}.virtualModel.conditional.targets[].model`,
-  ],
-  "the first condition that is true chooses, over the request and its body",
-  async (context) => {
-    const conditions = `[{modelRef: {name: any}, model: big, when: "size(llmRequest.messages) > 1"}, {modelRef: {name: other}, when: "request.headers['x-tier'] == 'gold'"}]`;
-    const { ask, asked } = await serveModels(
-      context,
-      model("any", { more: `match: {model: "*"}` }),
-      model("other", { to: "two" }),
-      virtual("auto", `conditional: {targets: ${conditions}}`),
-    );
-    const messages = [1, 2].map((text) => ({ role: "user", content: String(text) }));
-    assert.equal(await asked("auto", { body: { messages } }), "one big");
-    assert.equal(await asked("auto", { headers: { "x-tier": "gold" } }), "two other");
-    assert.equal(await refusal(ask("auto")), "400 virtual_model_no_matching_target");
-  },
-);
-
-const EVICT = `policies: {health: {unhealthyCondition: "response.code >= 500", eviction: {duration: 1h}}}`;
-
-prove(
-  [
-    `${SPEC}.virtualModel.failover.targets[].priority`,
-    `${SPEC}.virtualModel.failover.targets[].modelRef.name`,
-    `${SPEC}.policies.health.unhealthyCondition`,
-  ],
-  "a failover asks the lowest priority first, and the next one once its models are evicted",
-  async (context) => {
-    const { gateway, two, ask, asked } = await serveModels(
-      context,
-      // The echo answers a path that begins with /status/503 with that status.
-      gwModel(
-        "first",
-        `parentRefs: [{name: gw}], provider: custom, custom: {formats: [{type: Completions, path: /status/503}], backendRef: {name: one, port: 80}}, ${EVICT}`,
-      ),
-      model("spare", { to: "two" }),
-      virtual(
-        "safe",
-        "failover: {targets: [{modelRef: {name: spare}, priority: 1}, {modelRef: {name: first}, priority: 0}]}",
-      ),
-    );
-    assert.equal((await ask("safe")).status, 503);
-    assert.equal(two.seen.length, 0);
-    assert.equal(await asked("safe"), "two spare");
-    assert.ok(gateway);
   },
 );
 
@@ -183,7 +106,7 @@ prove(
     const headers = { "x-team": "a" };
     assert.equal(await asked("gpt", { headers }), "one gpt");
     assert.equal(await asked("gpt"), "two gpt");
-    assert.equal(await refusal(ask("closed")), "403 model_authorization_denied");
+    assert.equal(await readRefusal(ask("closed")), "403 model_authorization_denied");
     const listed = async (more: Record<string, string>): Promise<string[]> => {
       const { body } = await call(`${gateway.url()}/v1/models`, { headers: more });
       return (parseJson(body) as { data: { id: string }[] }).data.map(({ id }) => id);
@@ -231,6 +154,7 @@ prove(
   },
 );
 
+/** A service that answers by the model that it is asked about, and keeps what it was sent. */
 prove(
   [`${SPEC}.baseURL`, `${SPEC}.policies.tunnel.url`, `${SPEC}.policies.tunnel.mode`],
   "the path of baseURL stands in place of the provider's base, and a tunnel leads to its host",
@@ -275,23 +199,6 @@ test("a native path names the model, which a virtual one may replace", async (t)
   );
 });
 
-test("a retry of a failover goes on with the next priority", async (t) => {
-  const { asked } = await serveModels(
-    contextOf(t),
-    gwModel(
-      "first",
-      `parentRefs: [{name: gw}], provider: custom, custom: {formats: [{type: Completions, path: /status/503}], backendRef: {name: one, port: 80}}, ${EVICT}`,
-    ),
-    model("spare", { to: "two" }),
-    virtual(
-      "safe",
-      "failover: {targets: [{modelRef: {name: first}, priority: 0}, {modelRef: {name: spare}, model: named, priority: 1}]}",
-    ),
-    gatewayPolicy("again", "  traffic: {retry: {attempts: 1, codes: [503]}}"),
-  );
-  assert.equal(await asked("safe"), "two named");
-});
-
 test("both official clients read the list of models and one entry of it", async (t) => {
   const { gateway } = await serveModels(
     contextOf(t),
@@ -327,10 +234,10 @@ test("errors on a listener with models have the format of the client", async (t)
     virtual("flat", "weighted: {targets: [{modelRef: {name: m}}]}"),
     virtual("far", "weighted: {targets: [{modelRef: {name: elsewhere}}]}"),
   );
-  assert.equal(await refusal(ask("deep")), "404 virtual_model_not_resolved");
-  assert.equal(await refusal(ask("far")), "404 virtual_model_target_not_found");
-  assert.equal(await refusal(ask("")), "400 missing_model");
-  assert.equal(await refusal(ask("m", { body: { model: 5 } })), "400 invalid_model");
+  assert.equal(await readRefusal(ask("deep")), "404 virtual_model_not_resolved");
+  assert.equal(await readRefusal(ask("far")), "404 virtual_model_target_not_found");
+  assert.equal(await readRefusal(ask("")), "400 missing_model");
+  assert.equal(await readRefusal(ask("m", { body: { model: 5 } })), "400 invalid_model");
   assert.equal(one.seen.length, 0);
 });
 
@@ -354,5 +261,5 @@ test("an edit of a model takes effect while others serve on", async (t) => {
   await gateway.change(documents(MODEL_GATEWAY, ...services, model("a", { to: "two" }), model("c")));
   assert.equal(await asked("a"), "two a");
   assert.equal(await asked("c"), "one c");
-  assert.equal(await refusal(ask("b")), "404 model_not_found");
+  assert.equal(await readRefusal(ask("b")), "404 model_not_found");
 });

@@ -118,3 +118,10 @@ export async function serveModels(context: ProofContext, ...objects: readonly st
     },
   };
 }
+
+/** Returns status and code of an error, such as "404 model_not_found". */
+export async function readRefusal(answer: Promise<Answer>): Promise<string> {
+  const { status, body } = await answer;
+  const { error } = parseJson(body) as { error?: { code?: string; message?: string } };
+  return `${status} ${error?.code}`;
+}

@@ -152,7 +152,8 @@ const SECOND_VALUES: Readonly<Record<string, ChangeValue>> = {
   provider: swap("custom", "llma"),
   visibility: swap("Public", "Internal"),
   "targets[].modelRef.name": to("nowhere"),
-  "targets[].priority": to(7),
+  "targets[].priority": swap(0, 1),
+  "callout.transformation": to({ model: '"other"' }),
   "targets[].weight": to(1),
   "transformations[].field": to("other"),
 };

@@ -14,6 +14,7 @@ const CODES: Readonly<Partial<Record<ProxyErrorCode, string>>> = {
   model_authorization_denied: "model_authorization_denied",
   virtual_model_no_matching_target: "virtual_model_no_matching_target",
   virtual_model_target_not_found: "virtual_model_target_not_found",
+  model_selection_failed: "model_selection_failed",
   virtual_model_not_resolved: "virtual_model_not_resolved",
 };
 

@@ -17,6 +17,7 @@ import { ConfigError } from "../../../lib/errors.ts";
 import type { BackendDeps } from "../../backends/handler.ts";
 import { compileRules, type Decide } from "../../policies/shared/authorization-rules.ts";
 import { compileEndpoint, type Endpoint } from "../endpoint.ts";
+import { compileCallout, type CompiledCallout } from "./callout.ts";
 
 /** What the list of models shows. */
 interface ModelFacts {
@@ -48,7 +49,8 @@ export type Choice =
       readonly kind: "conditional";
       /** A target without a condition is always chosen. */
       readonly targets: readonly (Target & { readonly condition: Expression | undefined })[];
-    };
+    }
+  | { readonly kind: "callout"; readonly callout: CompiledCallout };
 
 export interface VirtualModel extends ModelFacts {
   readonly choice: Choice;
@@ -91,6 +93,8 @@ function compileChoice({ key, kind }: Model, deps: BackendDeps): Choice {
       return compileFailover(kind.value);
     case "conditional":
       return compileConditional(kind.value, deps);
+    case "callout":
+      return { kind: "callout", callout: compileCallout(kind.value, deps) };
     default:
       throw new ConfigError(`${key} is of a kind unknown to this version`);
   }

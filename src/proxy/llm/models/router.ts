@@ -3,11 +3,14 @@
  * matches and that the client may use. Exact names come before patterns, and patterns with more text before others.
  */
 import type { BackendDeps } from "../../backends/handler.ts";
-import type { RoutedExchange } from "../../exchange/exchange.ts";
+import type { MaybePromise, RoutedExchange } from "../../exchange/exchange.ts";
 import { ProxyError, type ProxyErrorCode } from "../../exchange/errors.ts";
 import { holds } from "../../policies/shared/expression-support.ts";
 import type { Endpoint } from "../endpoint.ts";
+import type { JsonObject } from "../json.ts";
+import { setField } from "../policies/body-fields.ts";
 import { ProviderGroups } from "../select.ts";
+import type { CompiledCallout } from "./callout.ts";
 import type { Choice, CompiledModels, ConcreteModel, Target, VirtualModel } from "./compile.ts";
 
 /** The endpoint of the chosen model, and the name that it is asked for. */
@@ -54,12 +57,23 @@ export class ModelRouter {
 
   /**
    * @param name that the client asked for
+   * @param body of the client, in which a callout may set fields
    * @throws ProxyError with a code of models
    */
-  choose(name: string, exchange: RoutedExchange): ChosenModel {
+  choose(name: string, body: JsonObject, exchange: RoutedExchange): MaybePromise<ChosenModel> {
     const virtual = this.#virtual.get(name);
-    if (virtual !== undefined) return this.#chooseVirtual(virtual, exchange);
-    const matching = this.#concrete.filter((model) => !model.isInternal && matchesName(model.match, name));
+    if (virtual === undefined) return this.#chooseConcrete(name, this.#concrete.filter(isPublic), exchange);
+    const { choice } = virtual;
+    if (choice.kind === "callout") return this.#chooseByCallout(choice.callout, body, exchange);
+    if (choice.kind === "failover") return this.#chooseByHealth(virtual, exchange);
+    const target = choice.kind === "weighted" ? this.#draw(choice.targets) : firstTrue(choice.targets, exchange);
+    if (target === undefined)
+      throw refuse("virtual_model_no_matching_target", `no condition of model "${virtual.match}" is true`);
+    return this.#chooseTarget(target, exchange);
+  }
+
+  #chooseConcrete(name: string, models: readonly ConcreteModel[], exchange: RoutedExchange): ChosenModel {
+    const matching = models.filter(({ match }) => matchesName(match, name));
     const [first] = matching;
     if (first === undefined) throw refuse("model_not_found", `model "${name}" not found`);
     const allowed = matching.find(({ authorization }) => authorization?.(exchange) === undefined);
@@ -80,12 +94,20 @@ export class ModelRouter {
     return [...byName.values()].sort((a, b) => (a.match < b.match ? -1 : 1));
   }
 
-  #chooseVirtual(virtual: VirtualModel, exchange: RoutedExchange): ChosenModel {
-    const { choice } = virtual;
-    if (choice.kind === "failover") return this.#chooseByHealth(virtual, exchange);
-    const target = choice.kind === "weighted" ? this.#draw(choice.targets) : firstTrue(choice.targets, exchange);
-    if (target === undefined)
-      throw refuse("virtual_model_no_matching_target", `no condition of model "${virtual.match}" is true`);
+  async #chooseByCallout(callout: CompiledCallout, body: JsonObject, exchange: RoutedExchange): Promise<ChosenModel> {
+    const choice = await callout.resolve(body, exchange);
+    const isKnown = typeof choice !== "string" && this.#concrete.some(({ match }) => matchesName(match, choice.name));
+    if (isKnown) {
+      for (const { name, value } of choice.fields) setField(body, name, value);
+      return this.#chooseConcrete(choice.name, this.#concrete, exchange);
+    }
+    if (callout.fallback !== undefined) return this.#chooseTarget(callout.fallback, exchange);
+    if (typeof choice !== "string")
+      throw refuse("virtual_model_target_not_found", `model "${choice.name}" is not offered here`);
+    throw new ProxyError("model_selection_failed", { detail: choice });
+  }
+
+  #chooseTarget(target: Target, exchange: RoutedExchange): ChosenModel {
     const model = this.#concreteOf(target);
     if (model.authorization?.(exchange) !== undefined) throw denied(target.name, model, exchange);
     exchange.tried?.push(model.endpoint);
@@ -133,6 +155,10 @@ export class ModelRouter {
       throw refuse("virtual_model_not_resolved", `model "${name}" is virtual and cannot be chosen by another one`);
     throw refuse("virtual_model_target_not_found", `model "${name}" is not offered here`);
   }
+}
+
+function isPublic({ isInternal }: ConcreteModel): boolean {
+  return !isInternal;
 }
 
 function firstTrue(

@@ -76,7 +76,7 @@ function hasField(body: JsonObject, name: string): boolean {
 }
 
 /** @param value undefined to remove the field */
-function setField(body: JsonObject, name: string, value: Json | undefined): void {
+export function setField(body: JsonObject, name: string, value: Json | undefined): void {
   // Defined and not assigned: assigning "__proto__" would change the prototype of the body.
   if (name === "__proto__")
     Object.defineProperty(body, name, { value, writable: true, enumerable: true, configurable: true });
