@@ -2,25 +2,20 @@
 import assert from "node:assert/strict";
 import { parseJson } from "../../support/clients/http.ts";
 import { routePolicy, staticBackend } from "../../support/gateway/gateway.ts";
-import { contentsOf, GUARD_PLACES, said, startGuarded, type Guarded } from "../../support/gateway/guarded.ts";
+import {
+  contentsOf,
+  GUARD_PLACES,
+  lastMessages,
+  said,
+  startGuarded,
+  type Guarded,
+} from "../../support/gateway/guarded.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
-import { BAD_ANSWERS, startGuardService, type GuardService } from "../../support/servers/guard-service.ts";
+import { BAD_ANSWERS, newest, startGuardService, type GuardService } from "../../support/servers/guard-service.ts";
 
 type Place = (typeof GUARD_PLACES)[number];
 
 const fields = (place: Place, ...names: readonly string[]): string[] => names.map((name) => place.field(name));
-
-function lastMessages({ received }: Guarded): unknown {
-  const last = received.at(-1);
-  assert.ok(last, "nothing reached the provider");
-  return (last.body as { readonly messages: unknown }).messages;
-}
-
-function newest({ received }: GuardService): GuardService["received"][number] {
-  const last = received.at(-1);
-  assert.ok(last, "nothing reached the guard service");
-  return last;
-}
 
 const HOOK = "backendRef: {group: gwproxy.dev, kind: GwBackend, name: hook, port: 80}";
 

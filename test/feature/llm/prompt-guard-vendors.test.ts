@@ -1,11 +1,12 @@
 /** Prompt guards that ask the service of a vendor at its own host, through real sockets. */
 import assert from "node:assert/strict";
 import { gatewayPolicy } from "../../support/gateway/gateway.ts";
-import { GUARD_PLACES, said, startGuarded, type Guarded } from "../../support/gateway/guarded.ts";
+import { GUARD_PLACES, lastMessages, said, startGuarded, type Guarded } from "../../support/gateway/guarded.ts";
 import { findSignatureFault } from "../../support/servers/llm/aws-signature.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import {
   BAD_VENDOR_ANSWERS,
+  newest,
   startVendorService,
   type GuardService,
   type VendorService,
@@ -14,18 +15,6 @@ import {
 type Place = (typeof GUARD_PLACES)[number];
 
 const fields = (place: Place, ...names: readonly string[]): string[] => names.map((name) => place.field(name));
-
-function lastMessages({ received }: Guarded): unknown {
-  const last = received.at(-1);
-  assert.ok(last, "nothing reached the provider");
-  return (last.body as { readonly messages: unknown }).messages;
-}
-
-function newest({ received }: GuardService): GuardService["received"][number] {
-  const last = received.at(-1);
-  assert.ok(last, "nothing reached the guard service");
-  return last;
-}
 
 const CHAT = {
   messages: [

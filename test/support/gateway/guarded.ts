@@ -185,3 +185,10 @@ export async function startGuarded(
     ask: (content, headers) => chat({ messages: [{ role: "user", content }] }, headers),
   };
 }
+
+/** Returns the messages of the newest request that reached the provider. */
+export function lastMessages({ received }: Guarded): unknown {
+  const last = received.at(-1);
+  assert.ok(last, "nothing reached the provider");
+  return (last.body as { readonly messages: unknown }).messages;
+}

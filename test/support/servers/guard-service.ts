@@ -1,4 +1,5 @@
 /** Services that prompt guards ask: one of the user's own, and those of vendors at their host names. */
+import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
@@ -87,3 +88,10 @@ export const BAD_ANSWERS: readonly GuardService["answer"][] = [
   { body: { action: { body: "no status" } } },
   ...[99, "403"].map((status_code) => ({ body: { action: { body: "bad status", status_code } } })),
 ];
+
+/** Returns the newest request that reached a guard service. */
+export function newest({ received }: GuardService): GuardService["received"][number] {
+  const last = received.at(-1);
+  assert.ok(last, "nothing reached the guard service");
+  return last;
+}
