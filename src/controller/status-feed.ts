@@ -106,6 +106,7 @@ function ownerOf(resource: Resource): ObjectId | undefined {
 function referenceOf(resource: Resource): { kind: string; namespace: string; name: string } | undefined {
   switch (resource.type) {
     case "Bind":
+    case "ModelCatalogSource":
       return resource.message.gateway;
     case "Listener":
       return resource.message.listenerSet ?? resource.message.gateway;

@@ -12,6 +12,7 @@ import {
   EndpointsSchema,
   HttpRouteSchema,
   ListenerSchema,
+  ModelCatalogSourceSchema,
   ModelSchema,
   PolicySchema,
   TcpRouteSchema,
@@ -27,6 +28,7 @@ export const RESOURCE_SCHEMAS: { readonly [T in ResourceType]: GenMessage<Resour
   Endpoints: EndpointsSchema,
   Model: ModelSchema,
   Policy: PolicySchema,
+  ModelCatalogSource: ModelCatalogSourceSchema,
 };
 
 /** Wraps a message with its key and version. */

@@ -10,6 +10,7 @@ import type {
   HttpRoute,
   Listener,
   Model,
+  ModelCatalogSource,
   Policy,
   TcpRoute,
 } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -23,6 +24,7 @@ export interface ResourceMessages {
   Endpoints: Endpoints;
   Model: Model;
   Policy: Policy;
+  ModelCatalogSource: ModelCatalogSource;
 }
 
 export type ResourceType = keyof ResourceMessages;

@@ -16,6 +16,7 @@ import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { BackendRegistry, ByteDestination } from "./backends/registry.ts";
 import { checkSettings } from "./backends/settings.ts";
 import { ProxyError } from "./exchange/errors.ts";
+import type { Catalogs } from "./llm/cost/catalogs.ts";
 import { checkFrontend, FrontendSet } from "./listeners/frontends.ts";
 import { listenerNameOf } from "./listeners/listener-name.ts";
 import { ListenerTable, type CompiledListener } from "./router/listener-table.ts";
@@ -36,6 +37,7 @@ export interface ConfigurationOptions {
   readonly log: Logger;
   readonly policies: PolicySet;
   readonly backends: BackendRegistry;
+  readonly catalogs: Catalogs;
   readonly exporters: Exporters;
   /** The CEL variable `env.podName`. */
   readonly podName: string;
@@ -217,6 +219,9 @@ export class Configuration {
       case "Policy":
         this.#setPolicy(resource, dirty);
         break;
+      case "ModelCatalogSource":
+        this.#options.catalogs.put(resource.message);
+        break;
     }
     this.#resources.set(`${resource.type} ${key}`, resource);
   }
@@ -280,6 +285,9 @@ export class Configuration {
       case "Policy":
         this.#markChanged(policies.remove(key), dirty);
         break;
+      case "ModelCatalogSource":
+        this.#options.catalogs.remove(key);
+        break;
     }
   }
 
@@ -319,6 +327,7 @@ const RANK: Readonly<Record<Resource["type"], number>> = {
   Policy: 1,
   Endpoints: 2,
   Model: 2,
+  ModelCatalogSource: 2,
   Backend: 3,
   Listener: 4,
   HttpRoute: 5,

@@ -28,6 +28,7 @@ import { Binds, type OpenListener } from "./listeners/binds/binds.ts";
 import { createCallouts, type Callouts } from "./callouts/callouts.ts";
 import { Configuration } from "./configuration.ts";
 import { BODY_LIMIT_BYTES } from "./exchange/body.ts";
+import { Catalogs } from "./llm/cost/catalogs.ts";
 import { PolicySet } from "./policies/policy-set.ts";
 import { createConnectionRecorder, meterOf } from "./observability/record-connection.ts";
 import { observeHealth, observePools } from "./observability/observations.ts";
@@ -194,8 +195,10 @@ function createConfiguration(thread: ThreadContext, { upstream, callouts, identi
     slots: shared.buckets,
     callout: (service, subtype) => callouts.open(service, subtype),
   });
+  const catalogs = new Catalogs();
   const backends = new BackendRegistry({
     log,
+    catalogs,
     upstream,
     policies,
     expression: lenientExpression,
@@ -216,7 +219,7 @@ function createConfiguration(thread: ThreadContext, { upstream, callouts, identi
     onDropped: (signal, records) => metrics?.dropped("otlp", signal, records),
   });
   const { trustedProxies = [] } = options;
-  const parts = { log, policies, backends, exporters, trustedProxies, identities, podName, random };
+  const parts = { log, policies, backends, catalogs, exporters, trustedProxies, identities, podName, random };
   return { configuration: new Configuration(parts), backends, exporters, passwords };
 }
 

@@ -59,6 +59,8 @@ interface MetricTable {
     "gen_ai_server_request_duration" | "gen_ai_server_time_per_output_token" | "gen_ai_server_time_to_first_token"
   >;
   readonly guards: MetricGroup<"guardrail_checks_total", never>;
+  readonly costs: MetricGroup<"gen_ai_client_cost_usd_total", never>;
+  readonly lookups: MetricGroup<"cost_catalog_lookups_total", never>;
   readonly connections: MetricGroup<
     "downstream_connections_total" | "downstream_received_bytes_total" | "downstream_sent_bytes_total",
     "tls_handshake_duration_seconds"
@@ -124,6 +126,21 @@ export const METRICS: MetricTable = {
   guards: {
     labels: ["phase", "action", ...PLACE],
     counters: { guardrail_checks_total: "Checks of prompt guards." },
+    histograms: {},
+  },
+  costs: {
+    labels: [...MODEL, ...PLACE],
+    clientChosen: ["gen_ai_request_model", "gen_ai_response_model"],
+    counters: { gen_ai_client_cost_usd_total: "Dollars that LLM requests cost, by the model catalog." },
+    histograms: {},
+  },
+  lookups: {
+    labels: ["status", ...MODEL, ...PLACE],
+    clientChosen: ["gen_ai_request_model", "gen_ai_response_model"],
+    counters: {
+      cost_catalog_lookups_total:
+        "Look-ups of models in the catalog: `Exact`, `Unpriced` where a rate is missing, `Missing`, `NoCatalog`.",
+    },
     histograms: {},
   },
   connections: {

@@ -51,6 +51,10 @@ export interface LlmSample {
   readonly requestModel: string;
   readonly responseModel: string;
   readonly tokens: Readonly<Record<TokenType, number | undefined>>;
+  /** Dollars; undefined when the catalog does not price the model. */
+  readonly costUsd?: number | undefined;
+  /** Status of the look-up in the model catalog; undefined when there was no usage to price. */
+  readonly lookup?: string | undefined;
   /** Set for streams only. */
   readonly secondsToFirstToken?: number | undefined;
   readonly secondsPerOutputToken?: number | undefined;
@@ -253,6 +257,8 @@ function createRequestCounts(registry: Registry): (sample: RequestSample) => voi
 function createModelCounts(registry: Registry): (sample: RequestSample, llm: LlmSample) => void {
   const tokens = registry.group(METRICS.tokens);
   const models = registry.group(METRICS.models);
+  const costs = registry.group(METRICS.costs);
+  const lookups = registry.group(METRICS.lookups);
   return (sample, llm) => {
     const asked = labelValue(llm.requestModel);
     // A client can invent any model name: it is counted by name once an upstream has accepted a request for it, or when
@@ -267,6 +273,9 @@ function createModelCounts(registry: Registry): (sample: RequestSample, llm: Llm
       models.histograms.gen_ai_server_time_to_first_token.observe(counted, secondsToFirstToken);
     if (secondsPerOutputToken !== undefined)
       models.histograms.gen_ai_server_time_per_output_token.observe(counted, secondsPerOutputToken);
+    const { costUsd, lookup } = llm;
+    if (costUsd !== undefined) costs.counters.gen_ai_client_cost_usd_total.add(costs.row(labels), costUsd);
+    if (lookup !== undefined) lookups.counters.cost_catalog_lookups_total.add(lookups.row([lookup, ...labels]), 1);
     for (const [type, count] of Object.entries(llm.tokens))
       if (count !== undefined)
         tokens.histograms.gen_ai_client_token_usage.observe(tokens.row([type, ...labels]), count);

@@ -24,6 +24,7 @@ export const SEND_ORDER: readonly ResourceType[] = [
   "Endpoints",
   "Model",
   "Policy",
+  "ModelCatalogSource",
   "Bind",
   "Listener",
   "HttpRoute",

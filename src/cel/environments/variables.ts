@@ -47,7 +47,7 @@ const PROXY = object("proxy", {
 });
 
 const LLM = object("llm", {
-  streaming: "bool",
+  ...all("bool", "streaming", "usageEstimated"),
   ...all("string", "requestModel", "provider", "responseModel", "serviceTier"),
   ...all("int", "inputTokens", "providerInputTokens", "providerTotalTokens", "outputTokens", "totalTokens"),
   ...all("int", "reasoningTokens", "cachedInputTokens", "cacheCreationInputTokens", "countTokens"),

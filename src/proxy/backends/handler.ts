@@ -9,6 +9,7 @@ import type { Logger } from "../../lib/log.ts";
 import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
 import type { Callout } from "../callouts/callout.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
+import type { Catalogs } from "../llm/cost/catalogs.ts";
 import type { PickDeps } from "../balancing/pick.ts";
 import type { ConnectionSettings, UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";
@@ -40,6 +41,8 @@ export interface BackendDeps extends EndpointDeps {
   /** Key of the backend; connections are retired by it. */
   readonly owner: string;
   readonly log: Logger;
+  /** Prices and tags of models, by Gateway. */
+  readonly catalogs: Pick<Catalogs, "of">;
   readonly upstream: Upstream;
   /**
    * Merges the settings in force: Gateway < listener < route < rule < backend < section, then the inline ones of the

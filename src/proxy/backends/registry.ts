@@ -22,6 +22,7 @@ import type { Logger } from "../../lib/log.ts";
 import type { SharedTable } from "../../lib/shared-table.ts";
 import type { Callouts } from "../callouts/callouts.ts";
 import { ProxyError, type ProxyErrorCode } from "../exchange/errors.ts";
+import type { Catalogs } from "../llm/cost/catalogs.ts";
 import { createLlmHandler } from "../llm/handler.ts";
 import { ModelStore } from "../llm/model-store.ts";
 import { createModelsHandler } from "../llm/models-handler.ts";
@@ -79,6 +80,7 @@ export interface RegistryOptions extends PickDeps {
   readonly log: Logger;
   readonly upstream: Upstream;
   readonly policies: PolicySet;
+  readonly catalogs: Catalogs;
   readonly expression: BackendDeps["expression"];
   /** Shared memory for the statistics of endpoints, used by all threads of the replica. */
   readonly slots: SharedTable;
@@ -251,11 +253,12 @@ export class BackendRegistry {
   }
 
   #deps(message: Backend, outer: BackendHandle["outer"]): BackendDeps {
-    const { log, upstream, policies, expression, random, nowMs, identities, meterOf } = this.#options;
+    const { log, upstream, policies, expression, random, nowMs, identities, meterOf, catalogs } = this.#options;
     const { key } = message;
     return {
       meter: meterOf?.(backendName(key), this.identityOf(key).type === "ai" ? "Llm" : "Http"),
       owner: key,
+      catalogs,
       expression,
       random,
       nowMs,

@@ -13,6 +13,7 @@ import { HeaderList } from "../../lib/header-list.ts";
 import { pathOf } from "../../lib/request-target.ts";
 import { readReply, textBytes } from "./reply.ts";
 import { applyPolicies } from "./apply-policies.ts";
+import { NO_TAGS } from "./cost/catalog.ts";
 import { compileEndpoint, type Endpoint } from "./endpoint.ts";
 import type { ClientFormat } from "./client-formats/client-format.ts";
 import { clientFormatOf, formatOfRouteType } from "./client-formats/index.ts";
@@ -67,20 +68,23 @@ export async function callProvider(
   exchange: RoutedExchange,
   endpoint: Endpoint,
   choice: ProviderChoice,
-  deps: Pick<BackendDeps, "log" | "upstream">,
+  deps: Pick<BackendDeps, "catalogs" | "log" | "upstream">,
 ): Promise<Reply> {
   const { node, transformation, policies } = endpoint;
   const operation = findOperation(choice.row.name, exchange);
   const client = operation ?? requireServed(choice.row);
   exchange.backend = { name: exchange.backend?.name ?? node.name, type: "ai", protocol: "llm" };
   const out = transformation === undefined ? undefined : await transformation.outgoing(exchange, endpoint.auth);
-  if (typeof client === "function") return client({ endpoint, exchange, out, upstream: deps.upstream });
+  if (typeof client === "function")
+    return client({ endpoint, exchange, out, upstream: deps.upstream, catalogs: deps.catalogs });
   const read = out === undefined || out.body === exchange.requestBody ? choice.body : undefined;
   const source = out === undefined ? exchange : changedSource(exchange, out);
   const object = read ?? (await readRequest(source));
   const request = applyPolicies(object, { client, policies, pinned: choice.model, exchange });
   const { model } = request;
-  const provider = providerFormat(client.name, endpoint.provider.formats(node, model));
+  const catalog = deps.catalogs.of(exchange.listener);
+  const tags = catalog?.find(node.identity, [model])?.tags ?? NO_TAGS;
+  const provider = providerFormat(client.name, endpoint.provider.formats(node, model, tags));
   policies.addPrompt?.(request.body, client.name);
   if (provider === undefined) return answerLocally(request, { client, endpoint, exchange });
   const { streaming } = request;
@@ -90,7 +94,7 @@ export async function callProvider(
   const hidesUsage = client === provider && streaming && !asksForUsage(client, request);
   const inputBytes = (): number => textBytes(client.client?.texts.requestTexts(request.body));
   const isFree = client.answer !== undefined;
-  const ledger = isFree ? openFreeLedger(exchange, facts) : await openLedger(exchange, facts, inputBytes);
+  const ledger = isFree ? openFreeLedger(exchange, facts) : await openLedger(exchange, facts, inputBytes, catalog);
   const guards = isFree ? undefined : guardsOf(endpoint, client, exchange);
   const rejection = await guards?.checkRequest(request.body);
   if (rejection !== undefined) {
@@ -104,6 +108,7 @@ export async function callProvider(
     call: to,
     headers: source.requestHeaders,
     exchange,
+    tags,
   });
   if (losses.length > 0)
     deps.log.debug("fields that the provider cannot express were left out", {

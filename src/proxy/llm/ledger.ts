@@ -1,11 +1,13 @@
 /**
- * The ledger of one LLM request: it publishes model and usage for expressions and telemetry, and charges the token
- * budgets. Every budget is charged exactly once, however the request ends, because the end of the exchange settles the
+ * The ledger of one LLM request: it publishes model, usage and cost for expressions and telemetry, and charges the
+ * token budgets. Every budget is charged exactly once, however the request ends, because the end of the exchange settles the
  * ledger too. Where a provider reports no usage, or the stream is left before it does, the usage is estimated, so that
  * no client gets around a budget.
  */
 import { Duration } from "../../cel/values.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
+import type { Catalog } from "./cost/catalog.ts";
+import { LOOKUP_STATUS, priceUsage, type Price } from "./cost/price.ts";
 import type { Facts, Usage } from "./usage.ts";
 
 /** The request in expressions and telemetry. */
@@ -41,6 +43,7 @@ const BYTES_PER_TOKEN = 4;
 /**
  * Admits the request to every token budget and opens its ledger.
  * @param requestBytes measures the text of the request in UTF-8; called only for an estimate
+ * @param catalog prices of models; undefined where none is configured
  * @throws ProxyError rate_limited when a budget is used up; rate_limit_failed when one cannot be asked. The budgets
  * that have admitted the request are then settled with 0.
  */
@@ -48,15 +51,16 @@ export async function openLedger(
   exchange: RoutedExchange,
   request: LlmRequestFacts,
   requestBytes: () => number,
+  catalog?: Catalog,
 ): Promise<Ledger> {
-  const ledger = new ExchangeLedger(exchange, request, requestBytes);
+  const ledger = new ExchangeLedger(exchange, request, { requestBytes, catalog });
   await ledger.admit(exchange.tokenGates);
   return ledger;
 }
 
 /** Opens the ledger of a request that no budget pays for. */
 export function openFreeLedger(exchange: RoutedExchange, request: LlmRequestFacts): Ledger {
-  return new ExchangeLedger(exchange, request, undefined);
+  return new ExchangeLedger(exchange, request, { requestBytes: undefined, catalog: undefined });
 }
 
 class ExchangeLedger implements Ledger {
@@ -65,18 +69,28 @@ class ExchangeLedger implements Ledger {
   readonly #request: LlmRequestFacts;
   /** undefined where usage is not estimated. */
   readonly #requestBytes: (() => number) | undefined;
+  readonly #catalog: Catalog | undefined;
   readonly #admitted: RoutedExchange["tokenGates"] = [];
   #facts: Facts = {};
   #textBytes = 0;
   #wasSent = false;
   #isSettled = false;
   #isEstimated = false;
+  #price: Price | undefined;
   #firstAtMs: number | undefined;
 
-  constructor(exchange: RoutedExchange, request: LlmRequestFacts, requestBytes: (() => number) | undefined) {
+  constructor(
+    exchange: RoutedExchange,
+    request: LlmRequestFacts,
+    {
+      requestBytes,
+      catalog,
+    }: { readonly requestBytes: (() => number) | undefined; readonly catalog: Catalog | undefined },
+  ) {
     this.#exchange = exchange;
     this.#request = request;
     this.#requestBytes = requestBytes;
+    this.#catalog = catalog;
     this.countsText = requestBytes !== undefined && exchange.tokenGates.length > 0;
     this.#publish();
     // The client can leave at any moment, also before the provider responds.
@@ -112,12 +126,18 @@ class ExchangeLedger implements Ledger {
     if (this.#isSettled) return;
     this.#isSettled = true;
     const usage = this.#settledUsage(ending);
-    if (this.#isEstimated) {
-      this.#facts = { ...this.#facts, ...(usage === undefined ? {} : { usage }) };
-      this.#publish();
-    }
+    if (this.#isEstimated) this.#facts = { ...this.#facts, ...(usage === undefined ? {} : { usage }) };
+    if (usage !== undefined) this.#price = this.#priceOf(usage);
+    // Expressions for the cost of a limit are evaluated when it is settled.
+    if (this.#isEstimated || this.#price !== undefined) this.#publish();
     const total = usage === undefined ? 0 : usage.inputTokens + usage.outputTokens;
     for (const gate of this.#admitted) gate.settle(total);
+  }
+
+  #priceOf(usage: Usage): Price | undefined {
+    const { requestModel, provider } = this.#request;
+    const responseModel = this.#facts.model;
+    return this.#catalog && priceUsage(this.#catalog, { provider, requestModel, responseModel, usage });
   }
 
   #settledUsage(ending: Ending): Usage | undefined {
@@ -138,6 +158,7 @@ class ExchangeLedger implements Ledger {
     if (usage !== undefined) root["totalTokens"] = usage.inputTokens + usage.outputTokens;
     if (countTokens !== undefined) root["countTokens"] = countTokens;
     if (this.#isEstimated) root["usageEstimated"] = true;
+    if (this.#price !== undefined) addPrice(root, this.#price);
     if (this.#firstAtMs !== undefined) this.#addTimes(root, this.#firstAtMs);
     this.#exchange.setRoot("llm", root);
   }
@@ -148,4 +169,10 @@ class ExchangeLedger implements Ledger {
     const tokens = this.#facts.usage?.outputTokens ?? 0;
     if (tokens > 0) root["timePerOutputToken"] = Duration.ofMilliseconds((performance.now() - firstAtMs) / tokens);
   }
+}
+
+function addPrice(root: Record<PropertyKey, unknown>, { status, cost, costRates }: Price): void {
+  root[LOOKUP_STATUS] = status;
+  if (cost !== undefined) root["cost"] = cost;
+  if (costRates !== undefined) root["costRates"] = costRates;
 }

@@ -20,6 +20,8 @@ interface Translation {
   readonly headers: HeaderList;
   /** Expressions of the provider's last fields are evaluated in it. */
   readonly exchange: Exchange;
+  /** Tags of the model in the catalog. */
+  readonly tags: ReadonlySet<string>;
 }
 
 export interface ProviderRequest {
@@ -28,8 +30,6 @@ export interface ProviderRequest {
   /** Names of what the provider cannot express. */
   readonly losses: readonly string[];
 }
-
-const NO_TAGS: ReadonlySet<string> = new Set();
 
 /** @throws ProxyError llm_request_invalid, llm_conversion_unsupported */
 export function printProviderRequest(request: LlmRequest, translation: Translation): ProviderRequest {
@@ -45,7 +45,7 @@ export function printProviderRequest(request: LlmRequest, translation: Translati
 
 function printBody(
   { body }: LlmRequest,
-  { client, provider, endpoint, call }: Translation,
+  { client, provider, endpoint, call, tags }: Translation,
   losses: Losses,
 ): PrintedRequest {
   const { model, streaming } = call;
@@ -59,5 +59,5 @@ function printBody(
     throw new ProxyError("llm_conversion_unsupported");
   const conversation = client.client.readRequest(body, { model, streaming, losses });
   endpoint.policies.markCache?.(conversation, client.name, provider.name);
-  return provider.provider.printRequest(conversation, { losses, tags: NO_TAGS });
+  return provider.provider.printRequest(conversation, { losses, tags });
 }

@@ -5,7 +5,7 @@
 import { doubleOf, isDouble } from "../../cel/values.ts";
 import type { AttributeValue } from "../../telemetry/attributes.ts";
 import type { StreamInfo, HttpInfo } from "./stream-info.ts";
-import { integerOf, type LlmInfo } from "./llm-info.ts";
+import { decimalOf, integerOf, type LlmInfo } from "./llm-info.ts";
 import { pathOf } from "../../lib/request-target.ts";
 import type { GuardEffect, GuardOutcome } from "../exchange/guard-checks.ts";
 import { queryOf } from "./query.ts";
@@ -167,6 +167,11 @@ export const FIELDS: readonly Field[] = [
   llmCount("gen_ai.usage.reasoning_tokens", "reasoningTokens"),
   ofLlm("gwp.ai.time_to_first_token", "seconds; streams alone", (llm) => llm.seconds("timeToFirstToken")),
   ofLlm("gwp.ai.time_per_output_token", "seconds; streams alone", (llm) => llm.seconds("timePerOutputToken")),
+  llmCost("total"),
+  ofLlm("gwp.ai.usage.estimated", "`true` where the counts are an estimate", (llm) => llm.isTrue("usageEstimated")),
+  llmCount("gen_ai.usage.output_image_tokens", "outputImageTokens"),
+  llmCount("gen_ai.usage.input_audio_tokens", "inputAudioTokens"),
+  llmCount("gen_ai.usage.output_audio_tokens", "outputAudioTokens"),
   llmNumber("gen_ai.request.temperature", "temperature"),
   llmNumber("gen_ai.request.top_p", "top_p"),
   llmInteger("gen_ai.request.max_tokens", "max_tokens"),
@@ -220,6 +225,14 @@ function llmCount(name: string, from: string, more = ""): Field {
   return ofLlm(name, `\`llm.${from}\`${more}`, (llm) => llm.count(from));
 }
 
+/** Declares a part of the cost. @param name in attributes */
+function llmCost(name: string, part = name): Field {
+  return ofLlm(`gwp.ai.usage.cost.${name}`, `\`llm.cost.${part}\`, decimal text`, (llm) => {
+    const dollars = llm.cost(part);
+    return dollars === undefined ? undefined : decimalOf(dollars);
+  });
+}
+
 function llmNumber(name: string, param: string): Field {
   return ofLlm(name, `\`llm.params.${param}\``, (llm) => {
     const value = llm.param(param);
@@ -238,7 +251,7 @@ function llmInteger(name: string, param: string): Field {
  */
 export function spanColumns(removed: ReadonlySet<string>): readonly Column[] {
   const isRemoved = ({ name }: Column): boolean => removed.has(name);
-  return FIELDS.flatMap(({ debug, legacy, otel }) => {
+  return [...FIELDS, ...SPAN_FIELDS].flatMap(({ debug, legacy, otel }) => {
     if (debug === true || legacy.some(isRemoved) || legacy.some(({ name }) => name === "error")) return [];
     const names = new Set(legacy.map(({ name }) => name));
     // The legacy path has no query, so removing the query keeps the path.
@@ -246,6 +259,19 @@ export function spanColumns(removed: ReadonlySet<string>): readonly Column[] {
     return [...(isShort ? [] : legacy), ...otel.filter((column) => !names.has(column.name) && !isRemoved(column))];
   });
 }
+
+/** Parts of the cost, by the names of attributes: spans show them, and log lines only the sum. */
+const COST_PARTS: readonly (readonly [name: string, part: string])[] = [
+  ["input", "input"],
+  ["output", "output"],
+  ["cache_read", "cacheRead"],
+  ["cache_write", "cacheWrite"],
+  ["reasoning", "reasoning"],
+  ["input_audio", "inputAudio"],
+  ["output_audio", "outputAudio"],
+];
+
+const SPAN_FIELDS: readonly Field[] = COST_PARTS.map(([name, part]) => llmCost(name, part));
 
 function textOf(text: string): string | undefined {
   return text === "" ? undefined : text;

@@ -2,8 +2,9 @@
  * Describes a finished LLM request, read from its `llm` root (docs/reference/expressions.md), for log fields and
  * token metrics.
  */
-import { Duration } from "../../cel/values.ts";
+import { doubleOf, Duration, isDouble } from "../../cel/values.ts";
 import { isRecord } from "../../lib/is-record.ts";
+import { LOOKUP_STATUS } from "../llm/cost/price.ts";
 import type { LlmSample } from "../../telemetry/metrics.ts";
 
 export class LlmInfo {
@@ -13,6 +14,13 @@ export class LlmInfo {
 
   constructor(root: Record<string, unknown>) {
     this.#root = root;
+  }
+
+  /** Status of the look-up in the model catalog; undefined where no usage was priced. */
+  get #lookup(): string | undefined {
+    const status: unknown = Reflect.get(this.#root, LOOKUP_STATUS);
+    if (typeof status === "string") return status;
+    return this.count("totalTokens") === undefined ? undefined : "NoCatalog";
   }
 
   /** @returns undefined when the request did not go to an LLM */
@@ -40,6 +48,17 @@ export class LlmInfo {
     return isRecord(params) ? own(params, name) : undefined;
   }
 
+  /** Returns dollars of `llm.cost`. */
+  cost(name: string): number | undefined {
+    const cost = own(this.#root, "cost");
+    const value = isRecord(cost) ? own(cost, name) : undefined;
+    return isDouble(value) ? doubleOf(value) : undefined;
+  }
+
+  isTrue(name: string): true | undefined {
+    return own(this.#root, name) === true ? true : undefined;
+  }
+
   get sample(): LlmSample {
     const tokens = (name: string): number | undefined => {
       const count = this.count(name);
@@ -56,10 +75,18 @@ export class LlmInfo {
         input_cache_read: tokens("cachedInputTokens"),
         input_cache_write: tokens("cacheCreationInputTokens"),
       },
+      costUsd: this.cost("total"),
+      lookup: this.#lookup,
       secondsToFirstToken: this.seconds("timeToFirstToken"),
       secondsPerOutputToken: this.seconds("timePerOutputToken"),
     };
   }
+}
+
+/** Prints dollars without exponent, which programs that read logs may not know. */
+export function decimalOf(dollars: number): string {
+  const text = String(dollars);
+  return text.includes("e") ? dollars.toFixed(12).replace(/\.?0+$/, "") : text;
 }
 
 /** @returns undefined when the value is not a whole number */

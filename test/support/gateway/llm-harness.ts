@@ -21,6 +21,7 @@ import type { BackendDeps } from "../../../src/proxy/backends/handler.ts";
 import { connectionOf, type UpstreamTarget } from "../../../src/proxy/upstream/dial/connection-settings.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse } from "../../../src/proxy/upstream/upstream.ts";
 import { ProxyError } from "../../../src/proxy/exchange/errors.ts";
+import { Catalogs } from "../../../src/proxy/llm/cost/catalogs.ts";
 import type { Ledger } from "../../../src/proxy/llm/ledger.ts";
 import type { Body, BodyStream } from "../../../src/proxy/exchange/body.ts";
 import type { RoutedExchange, Outcome, TokenGate } from "../../../src/proxy/exchange/exchange.ts";
@@ -175,6 +176,7 @@ export function testDeps(upstream: Upstream): BackendDeps {
   return {
     ...testMembers(),
     owner: "backend/test",
+    catalogs: new Catalogs(),
     log: createLogger({ level: "off", modules: new Map() }, () => undefined),
     upstream,
     settings: (_section, inline, defaults): BackendSettings =>

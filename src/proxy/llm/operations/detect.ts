@@ -22,13 +22,14 @@ const STREAMING = /:stream(?:RawPredict|GenerateContent)$|\/(?:invoke-with-respo
 const MAX_MODEL = 256;
 
 export const detect: Operation = async (context) => {
-  const { endpoint, exchange, out, upstream } = context;
+  const { endpoint, exchange, out, upstream, catalogs } = context;
   const { body, json } = await readBody(context);
   const path = pathOf(out?.path ?? exchange.target);
   const requestModel = (stringOf(json?.["model"]) ?? readGeminiPath(path)?.model ?? "").slice(0, MAX_MODEL);
   const streaming = json?.["stream"] === true || STREAMING.test(path);
   const facts = { requestModel, provider: endpoint.node.identity, streaming };
-  const ledger = await openLedger(exchange, facts, () => (Buffer.isBuffer(body) ? body.length : 0));
+  const bodyBytes = (): number => (Buffer.isBuffer(body) ? body.length : 0);
+  const ledger = await openLedger(exchange, facts, bodyBytes, catalogs.of(exchange.listener));
   const read = (answer: UpstreamResponse) => readAnswer(answer, ledger, context);
   return sendCall(
     {

@@ -55,9 +55,9 @@ function requireOperation({ endpoint }: OperationContext, name: ProviderOperatio
   if (endpoint.provider.operations?.(endpoint.node).includes(name) !== true) throw otherwise;
 }
 
-async function relay({ endpoint, exchange, out, upstream }: OperationContext, to: ProviderCall) {
+async function relay({ endpoint, exchange, out, upstream, catalogs }: OperationContext, to: ProviderCall) {
   const facts = { requestModel: to.model, provider: endpoint.node.identity, streaming: true };
-  const ledger = await openLedger(exchange, facts, () => 0);
+  const ledger = await openLedger(exchange, facts, () => 0, catalogs.of(exchange.listener));
   const read = (answer: UpstreamResponse) => {
     const { tunnel } = answer;
     if (tunnel === undefined) ledger.settle("failed");

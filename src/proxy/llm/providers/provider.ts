@@ -71,8 +71,11 @@ export interface Provider {
   defaultPort?(node: ProviderNode): number;
   /** Returns the host of a call, where that is not always the default. A configured host replaces it. */
   host?(node: ProviderNode, call: ProviderCall): string;
-  /** Returns the chat formats that the provider accepts for a model, in any order. */
-  formats(node: ProviderNode, model: string): readonly FormatName[];
+  /**
+   * Returns the chat formats that the provider accepts for a model, in any order.
+   * @param tags of the model in the catalog
+   */
+  formats(node: ProviderNode, model: string, tags: ReadonlySet<string>): readonly FormatName[];
   /** Returns the provider's own form of an operation; undefined where it takes the form of the client. */
   ownForm?(call: ProviderCall, node: ProviderNode): OperationForm | undefined;
   /** Returns the operations beside chat that it has in the form of OpenAI; none without this member. */

@@ -19,6 +19,7 @@ import { HeaderList } from "../../../../src/lib/header-list.ts";
 import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import { compileEndpoint } from "../../../../src/proxy/llm/endpoint.ts";
 import type { Wire } from "../../../../src/proxy/llm/providers/provider.ts";
+import { NO_TAGS } from "../../../../src/proxy/llm/cost/catalog.ts";
 import { altFormats, surfaceOf } from "../../../../src/proxy/llm/providers/bedrock/surface.ts";
 import {
   aiBackend,
@@ -107,7 +108,7 @@ test("Copilot: the family of the model tells the formats", () => {
     ["gpt-5 gpt-5.1-codex GPT-6", ["Responses"]],
   ] as const)
     for (const model of models.split(" "))
-      assert.deepEqual(endpoint.provider.formats(node, model), [...formats, "Embeddings", "Rerank"], model);
+      assert.deepEqual(endpoint.provider.formats(node, model, NO_TAGS), [...formats, "Embeddings", "Rerank"], model);
 });
 
 /** Gives the process an environment and a home folder for one test. */
@@ -204,7 +205,7 @@ test("Azure: the endpoint's port, another host without the default, and Claude o
     [AzureSurface.OPENAI, "claude-opus-4-1", ["Completions", "Responses", "Embeddings", "Rerank"]],
   ] as const) {
     const { endpoint, node } = locate(azure({ surface }));
-    assert.deepEqual(endpoint.provider.formats(node, model), formats);
+    assert.deepEqual(endpoint.provider.formats(node, model, NO_TAGS), formats);
   }
 });
 
@@ -355,7 +356,8 @@ test("Bedrock: the preference, then the name of the model tell the formats", () 
     [ALT_ONLY, "qwen.qwen3-32b deepseek.v3-v1:0", ["Completions"]],
   ] as const) {
     const { endpoint: compiled, node } = locate(bedrock(endpoint));
-    for (const model of models.split(" ")) assert.deepEqual(compiled.provider.formats(node, model), formats, model);
+    for (const model of models.split(" "))
+      assert.deepEqual(compiled.provider.formats(node, model, NO_TAGS), formats, model);
   }
 });
 

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { NO_TAGS } from "../../../../src/proxy/llm/cost/catalog.ts";
 import { Losses } from "../../../../src/proxy/llm/conversation/losses.ts";
 import { create } from "@bufbuild/protobuf";
 import { ProviderSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -174,7 +175,7 @@ test("llmg tells the families of models by their names, and no name steers the p
     ["anthropic/", other],
   ];
   for (const [model, [whole, wire, streamed]] of rows) {
-    assert.equal(vertex.formats(node, model)[0], wire, model);
+    assert.equal(vertex.formats(node, model, NO_TAGS)[0], wire, model);
     assert.equal(vertex.path(node, { model, wire, streaming: false }), whole, model);
     assert.equal(vertex.path(node, { model, wire, streaming: true }), streamed, model);
   }

@@ -34,10 +34,10 @@ const CONVERSE: readonly FormatName[] = ["Converse"];
 export const bedrock: Provider = {
   defaultHost: (node) => hostOf(node, "runtime"),
   host: (node, { wire }) => hostOf(node, surfaceServing(wire, node)),
-  formats(node, model) {
+  formats(node, model, tags) {
     if (embeddingDialect(model) !== undefined) return ["Embeddings"];
     if (model.toLowerCase().includes("rerank")) return ["Rerank"];
-    const chats = surfaceOf(serviceOf(node).endpoint) === "runtime" ? CONVERSE : altFormats(model);
+    const chats = surfaceOf(serviceOf(node).endpoint, tags) === "runtime" ? CONVERSE : altFormats(model, tags);
     return canCount(model) ? [...chats, "MessagesTokenCount"] : chats;
   },
   ownForm({ wire, model }, node) {

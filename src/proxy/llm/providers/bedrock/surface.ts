@@ -6,13 +6,12 @@ import type { Wire } from "../provider.ts";
 import { withModel } from "../shared/standard-path.ts";
 import { BedrockEndpoint } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { FormatName } from "../../formats/chat-format.ts";
+import { taggedFormats } from "../shared/tagged-formats.ts";
 
 export type ChatSurface = "runtime" | "alt";
 
-const NO_TAGS: ReadonlySet<string> = new Set();
-
 /** @param tags of the model in the catalog */
-export function surfaceOf(preference: BedrockEndpoint, tags: ReadonlySet<string> = NO_TAGS): ChatSurface {
+export function surfaceOf(preference: BedrockEndpoint, tags: ReadonlySet<string>): ChatSurface {
   const isRuntimeAlone = tags.has("runtime") && !tags.has("alt");
   const isAltAlone = tags.has("alt") && !tags.has("runtime");
   switch (preference) {
@@ -27,16 +26,10 @@ export function surfaceOf(preference: BedrockEndpoint, tags: ReadonlySet<string>
   }
 }
 
-const TAGGED: readonly (readonly [tag: string, format: FormatName])[] = [
-  ["completions", "Completions"],
-  ["messages", "Messages"],
-  ["responses", "Responses"],
-];
-
 /** Returns the chat formats of Alt for a model. */
-export function altFormats(model: string, tags: ReadonlySet<string> = NO_TAGS): readonly FormatName[] {
-  const tagged = TAGGED.filter(([tag]) => tags.has(tag) || tags.has(`openai_${tag}`) || tags.has(`anthropic_${tag}`));
-  if (tagged.length > 0) return tagged.map(([, format]) => format);
+export function altFormats(model: string, tags: ReadonlySet<string>): readonly FormatName[] {
+  const tagged = taggedFormats(tags);
+  if (tagged.length > 0) return tagged;
   if (model.startsWith("anthropic.")) return ["Messages"];
   if (isOpenModel(model)) return ["Completions", "Responses"];
   return model.startsWith("openai.") ? ["Responses"] : ["Completions"];

@@ -6,6 +6,7 @@ import type { FormatName } from "../../formats/chat-format.ts";
 import type { Provider, Wire } from "../provider.ts";
 import { moveMaxTokens } from "../shared/max-tokens.ts";
 import { withModel } from "../shared/standard-path.ts";
+import { taggedFormats } from "../shared/tagged-formats.ts";
 import { findToken } from "./token.ts";
 
 const PATHS: Readonly<Partial<Record<Wire, string>>> = {
@@ -29,7 +30,7 @@ const AGENT_FIELDS: Readonly<Record<string, string>> = {
 
 export const copilot: Provider = {
   defaultHost: () => "api.githubcopilot.com",
-  formats: (_node, model) => [...formatsOf(model.toLowerCase()), "Embeddings", "Rerank"],
+  formats: (_node, model, tags) => [...formatsOf(model.toLowerCase(), tags), "Embeddings", "Rerank"],
   operations: () => ["Models"],
   path: (_node, call) => withModel(PATHS[call.wire] ?? "", call),
   headers(headers, { usesDefaultCredential }) {
@@ -39,7 +40,7 @@ export const copilot: Provider = {
   adjustBody: moveMaxTokens,
 };
 
-/** Formats by the beginning of the model's name; the first row that matches counts. */
+/** Formats by the beginning of the model's name, where no tag names them; the first row that matches counts. */
 const MODELS: readonly (readonly [RegExp, readonly FormatName[]])[] = [
   [/^claude-/, ["Messages", "Completions"]],
   [/^(?:grok|mai)-/, ["Responses"]],
@@ -48,8 +49,9 @@ const MODELS: readonly (readonly [RegExp, readonly FormatName[]])[] = [
   [/^gpt-/, ["Responses"]],
 ];
 
-function formatsOf(model: string): readonly FormatName[] {
-  return MODELS.find(([beginning]) => beginning.test(model))?.[1] ?? ["Completions"];
+function formatsOf(model: string, tags: ReadonlySet<string>): readonly FormatName[] {
+  const tagged = taggedFormats(tags);
+  return tagged.length > 0 ? tagged : (MODELS.find(([beginning]) => beginning.test(model))?.[1] ?? ["Completions"]);
 }
 
 function placeToken(headers: HeaderList): void {
