@@ -27,10 +27,10 @@ export interface OpenAiServer {
   answer: OpenAiAnswer;
 }
 
-/** @param bases of the paths, in front of `/chat/completions` and the other operations */
+/** @param bases of the paths, in front of `/chat/completions` and the other operations; Azure has a prefix of its own */
 export async function startOpenAi(
   context: Pick<ProofContext, "after">,
-  bases: readonly string[] = ["/v1"],
+  bases: readonly string[] = ["/v1", "/openai/v1"],
 ): Promise<OpenAiServer> {
   const openai: OpenAiServer & { port: number } = { port: 0, seen: [], answer: {} };
   const server = createServer((request, response) => {
@@ -57,8 +57,7 @@ function serve(
   response: ServerResponse,
 ): void {
   const { method, url = "", headers } = request;
-  // Azure has the same API below a prefix.
-  const path = (url.split("?", 1)[0] ?? "").replace(/^\/openai(?=\/v1\/)/, "");
+  const path = url.split("?", 1)[0] ?? "";
   if (headers.authorization !== `Bearer ${OPENAI_KEY}`)
     return refuse(response, 401, "invalid_request_error", "Incorrect API key provided");
   const base = bases.find((each) => OPERATIONS[`${method} ${path.slice(each.length)}`] && path.startsWith(each));
