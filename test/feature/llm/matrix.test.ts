@@ -12,6 +12,7 @@ import {
   type Reply,
 } from "../../support/clients/llm-clients.ts";
 import { CODING_AGENTS } from "../../support/fixtures/coding-agents.ts";
+import { INEXPRESSIBLE } from "../../support/fixtures/inexpressible.ts";
 import { ROWS, startMatrix, type Matrix, type Row, type Wire } from "../../support/gateway/llm-matrix.ts";
 import { prove } from "../../support/proofs/prove.ts";
 import type { OpenAiAnswer } from "../../support/servers/llm/openai-answers.ts";
@@ -250,5 +251,33 @@ for (const agent of CODING_AGENTS)
       if (answer.status !== 200 || !ENDS[agent.format]?.test(answer.body))
         failures.push(`${row.name}: ${answer.status} ${answer.body.slice(0, 300)}`);
     }
+    assert.deepEqual(failures, []);
+  });
+
+/** Form of an error of the request in each format. */
+const REFUSED: Readonly<Record<string, RegExp>> = {
+  Completions: /^{"error":{"message":.*"type":"invalid_request_error"/,
+  Messages: /^{"type":"error","error":{"type":"invalid_request_error"/,
+  Responses: /^{"error":{"message":.*"type":"invalid_request_error"/,
+  Gemini: /^{"error":{"code":400,.*"status":"INVALID_ARGUMENT"/,
+};
+
+for (const { name: format } of LLM_CLIENTS)
+  prove([], `what a client of ${format} asks is refused where the provider has no words for it`, async (context) => {
+    const matrix = await startMatrix(context);
+    const failures: string[] = [];
+    for (const { name, path, body, refusedBy } of INEXPRESSIBLE.filter((each) => each.format === format))
+      for (const row of ROWS) {
+        if (!refusedBy.includes(row.wires[format] ?? "")) continue;
+        const url = `${matrix.gateway.url()}/${row.name}${path.replace("{model}", row.model)}`;
+        const answer = await call(url, {
+          method: "POST",
+          headers: { "content-type": "application/json", "anthropic-version": "2023-06-01" },
+          body: JSON.stringify({ ...(format === "Gemini" ? {} : { model: row.model }), ...body }),
+        });
+        const sent = seenBy(matrix.vendors[row.vendor]).count;
+        if (answer.status !== 400 || sent !== 0 || REFUSED[format]?.test(answer.body) !== true)
+          failures.push(`${row.name}, ${name}: ${answer.status}, ${sent} sent, ${answer.body.slice(0, 300)}`);
+      }
     assert.deepEqual(failures, []);
   });
