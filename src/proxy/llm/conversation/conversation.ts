@@ -112,13 +112,13 @@ export interface AudioPart extends Marked {
   readonly source: Source;
 }
 
-export interface RefusalPart extends Marked {
+interface RefusalPart extends Marked {
   readonly kind: "refusal";
   readonly text: string;
 }
 
 /** A text that the model thought. */
-export interface ReasoningPart extends Marked {
+interface ReasoningPart extends Marked {
   readonly kind: "reasoning";
   readonly text: string;
   readonly signature?: Signature;
@@ -127,7 +127,7 @@ export interface ReasoningPart extends Marked {
 }
 
 /** A thought that only its vendor can read. */
-export interface RedactedPart extends Marked {
+interface RedactedPart extends Marked {
   readonly kind: "redacted";
   readonly data: Signature;
   readonly id?: string;
@@ -194,7 +194,7 @@ export interface FunctionTool {
 }
 
 /** A tool that the provider runs or knows by name. */
-export interface VendorTool {
+interface VendorTool {
   readonly kind: "vendor";
   readonly vendor: Vendor;
   readonly name: string;

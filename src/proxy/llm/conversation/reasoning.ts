@@ -4,7 +4,7 @@
  */
 import type { ReasoningSettings } from "./conversation.ts";
 
-export const DEFAULT_EFFORT = "high";
+const DEFAULT_EFFORT = "high";
 
 const EFFORT_TOKENS: Readonly<Record<string, number>> = {
   minimal: 1024,

@@ -33,7 +33,7 @@ export function learnFromEvent(event: JsonObject, facts: Facts): boolean {
 }
 
 /** Adds cached tokens to the input, which the format counts apart. @param before counts of earlier events */
-export function readUsage(reported: JsonObject, before: Usage | undefined): Usage {
+function readUsage(reported: JsonObject, before: Usage | undefined): Usage {
   const fresh = countOf(reported["input_tokens"]) ?? before?.providerInputTokens ?? 0;
   const read = countOf(reported["cache_read_input_tokens"]) ?? before?.cachedInputTokens;
   const written = countOf(reported["cache_creation_input_tokens"]) ?? before?.cacheCreationInputTokens;
