@@ -23,6 +23,11 @@ export function setListenerKey(gateway: string, set: string, section: string): s
   return `${gateway}.${set}.${section}`;
 }
 
+/** @param gateway "namespace/name" */
+export function modelCatalogKey(gateway: string, configMap: string, entry: string): string {
+  return `modelcatalog/${gateway}/${configMap}/${entry}`;
+}
+
 /** @param kind kind of the route, such as "HTTPRoute" */
 export function routeKey(kind: string, namespace: string, name: string): string {
   return `${kind.toLowerCase()}/${namespace}/${name}`;

@@ -3,7 +3,7 @@
  * addresses that clients connect to. `compute.ts` uses it.
  *
  * A resource that a data plane refused sets `Programmed` to False/Invalid on its listener, and on the Gateway when no
- * listener is left that can serve.
+ * listener is left that can serve. A source of the model catalog that is missing or refused is named in the message.
  */
 import { Condition, Reason } from "../api/conditions.ts";
 import { nameKey } from "../api/refs.ts";
@@ -24,6 +24,10 @@ export function computeGateway(input: GatewayStatusInput, { nackReason, deployme
   const nackReasons = new Map(
     listeners.map(({ name, key, bind }) => [name, nackReason("Listener", key) ?? nackReason("Bind", bind)]),
   );
+  const catalogFaults = input.catalogSources.flatMap(({ key, name, error }) => {
+    const reason = error ?? nackReason("ModelCatalogSource", key);
+    return reason === undefined ? [] : [`model catalog ${name}: ${error === undefined ? refusedBy(reason) : reason}`];
+  });
   const state = deployment?.(nameKey(id));
   return {
     id,
@@ -32,7 +36,7 @@ export function computeGateway(input: GatewayStatusInput, { nackReason, deployme
     ...(state === undefined ? {} : { addresses: addressesOf(input, state) }),
     conditions: [
       gatewayAccepted(input, make),
-      gatewayProgrammed(input, nackReasons, state, make),
+      gatewayProgrammed(input, { nackReasons, catalogFaults }, state, make),
       ...(client === undefined ? [] : [clientCondition(client.error, make)]),
       ...(admitsUnverifiedClients ? [unverifiedClients(make)] : []),
     ],
@@ -55,15 +59,25 @@ function acceptanceError({ error, trustError }: ListenerView): ConditionError | 
   return error ?? trustError;
 }
 
+interface Refused {
+  /** Why a data plane refused each listener, by name. */
+  readonly nackReasons: ReadonlyMap<string, string | undefined>;
+  /** Sources of the model catalog that are missing or refused; their last good version stays in force. */
+  readonly catalogFaults: readonly string[];
+}
+
 function gatewayProgrammed(
   { error, addressError, address, listeners }: GatewayStatusInput,
-  nackReasons: ReadonlyMap<string, string | undefined>,
+  { nackReasons, catalogFaults }: Refused,
   state: DeploymentState | undefined,
   make: Make,
 ): DesiredCondition {
-  const refused = [...nackReasons].flatMap(([name, reason]) =>
-    reason === undefined ? [] : [`listener ${name}: ${refusedBy(reason)}`],
-  );
+  const refused = [
+    ...[...nackReasons].flatMap(([name, reason]) =>
+      reason === undefined ? [] : [`listener ${name}: ${refusedBy(reason)}`],
+    ),
+    ...catalogFaults,
+  ];
   const say = (status: boolean, reason: Reason, message: string): DesiredCondition =>
     make(Condition.Programmed, status, reason, [message, ...refused].join("; "));
   if (error !== undefined) return say(false, Reason.Invalid, "the Gateway is not accepted");

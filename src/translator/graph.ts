@@ -48,6 +48,7 @@ import { declareOverridden, NOT_OVERRIDDEN } from "./policies/overridden.ts";
 import { enforces, policyResource } from "./policies/policy-resource.ts";
 import { gatewaysOfTargets, resolveTargets } from "./policies/target.ts";
 import { gatewaysByUse } from "./references/visibility.ts";
+import { declareModelCatalogs } from "./gateways/model-catalog.ts";
 import { declareDeploymentPlans, type DeploymentPlan } from "./gateways/deployment-plan.ts";
 import { indexBackendPolicies } from "./references/policies-on-backends.ts";
 import type { RemoteJwksRequest } from "./policies/jwks/remote-jwks.ts";
@@ -140,8 +141,9 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
     if (owner !== controllerName) return undefined;
     return translateGateway(gateway, setsOfGateway(gateway, sets, read), { secrets, grants, read });
   });
-  const { parameters } = inputs;
-  const plans = declareDeploymentPlans(graph, { gateways: inputs.gateways, parameters, views: gateways, classes });
+  const ofGateways = { gateways: inputs.gateways, parameters: inputs.parameters, views: gateways };
+  const plans = declareDeploymentPlans(graph, { ...ofGateways, classes });
+  const modelCatalogs = declareModelCatalogs(graph, { ...ofGateways, secrets });
   const listenerSets = graph.derive("listener set views", inputs.listenerSets, (_key, set, read) => {
     const gateway = read.get(gateways, gatewayOfSet(set) ?? "");
     return gateway?.sets.find(({ id }) => deepEqual(id, objectId(set)));
@@ -186,6 +188,7 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
   });
   const routes = [http, grpc, tcp, tls];
   const scopedResources = [
+    modelCatalogs.scopedResources,
     declareScopedResources(graph, "resources of gateways", gateways, (_key, { key, resources }) =>
       resources.map((resource) => ({ resource, gateways: [key] })),
     ),
@@ -206,9 +209,9 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
       const attached = attachedTo(listeners, read);
       const attachedListenerSets = joined.length;
       const { error, addressError, address } = read.get(plans, key) ?? {};
-      const whole = { error, addressError, address };
-      const common = { id, generation, listeners, client, admitsUnverifiedClients, ...whole };
-      return { kind: "Gateway", ...common, attached, attachedListenerSets };
+      const { sources: catalogSources = [] } = read.get(modelCatalogs.catalogs, key) ?? {};
+      const whole = { error, addressError, address, catalogSources, attachedListenerSets };
+      return { kind: "Gateway", id, generation, listeners, client, admitsUnverifiedClients, ...whole, attached };
     }),
     ListenerSet: graph.derive("listener set status inputs", listenerSets, (_key, set, read): StatusInput => ({
       kind: "ListenerSet",

@@ -5,7 +5,15 @@
  */
 import { Reason } from "../../api/conditions.ts";
 import type { ObjectId } from "../../api/object.ts";
-import type { ParentView, ListenerView, ConditionError, ModelParent, TargetError, RouteError } from "./views.ts";
+import type {
+  CatalogSourceView,
+  ParentView,
+  ListenerView,
+  ConditionError,
+  ModelParent,
+  TargetError,
+  RouteError,
+} from "./views.ts";
 import type { Resource } from "../../ir/resource.ts";
 import type { Diagnostic } from "./diagnostics.ts";
 
@@ -30,6 +38,8 @@ export interface GatewayStatusInput extends StatusInputOf<"Gateway"> {
   /** Set when the Gateway names a client certificate for backends. */
   readonly client: { readonly error: ConditionError | undefined } | undefined;
   readonly admitsUnverifiedClients: boolean;
+  /** Sources of its model catalog. */
+  readonly catalogSources: readonly CatalogSourceView[];
   /** Number of ListenerSets with at least one listener that can serve. */
   readonly attachedListenerSets: number;
 }
@@ -133,6 +143,7 @@ export function diagnosticsOf(input: ObjectStatusInput): Diagnostic[] {
           error === undefined ? [] : [placed(error, makeError)],
         ),
         ...listenerDiagnostics(input.listeners, makeError),
+        ...catalogDiagnostics(input.catalogSources, makeError),
         ...(input.client?.error === undefined
           ? []
           : [
@@ -183,6 +194,18 @@ function parentDiagnostics(
   makeError: (code: string, path: string, message: string) => Diagnostic,
 ): Diagnostic[] {
   return error === undefined ? [] : [makeError(codeOf(error.reason), `spec.parentRefs[${at}]`, error.message)];
+}
+
+/** A catalog that cannot be read closes nothing, so that it is a warning. */
+function catalogDiagnostics(
+  sources: readonly CatalogSourceView[],
+  makeError: (code: string, path: string, message: string) => Diagnostic,
+): Diagnostic[] {
+  return sources.flatMap(({ name, error }): Diagnostic[] => {
+    if (error === undefined) return [];
+    const path = "spec.infrastructure.parametersRef";
+    return [{ ...makeError("catalog_unreadable", path, `model catalog ${name}: ${error}`), severity: "warning" }];
+  });
 }
 
 function listenerDiagnostics(

@@ -59,6 +59,16 @@ export interface GatewayView {
   readonly resources: readonly Resource[];
 }
 
+/** A source of the model catalog of a Gateway. */
+export interface CatalogSourceView {
+  /** Key of its resource. */
+  readonly key: string;
+  /** ConfigMap and entry. */
+  readonly name: string;
+  /** Explains why it has no text. */
+  readonly error: string | undefined;
+}
+
 export interface ListenerSetView {
   readonly id: ObjectId;
   readonly generation: number;

@@ -203,6 +203,7 @@ const GATEWAY_FACTS: GatewayStatusInput = {
   listeners: [listener("a", 80), listener("b", 81)],
   attached: new Map(),
   attachedListenerSets: 0,
+  catalogSources: [],
   client: undefined,
   admitsUnverifiedClients: false,
   error: undefined,
@@ -287,6 +288,22 @@ test("a Gateway is programmed once its Service has an address", () => {
     "Programmed True Programmed: configuration is sent to data planes",
     "IPAddress 10.0.0.1",
   ]);
+});
+
+test("a Gateway names the sources of its model catalog that are missing or refused, and stays programmed", () => {
+  const catalogSources = [
+    { key: "modelcatalog/default/main/prices/catalog.json", name: "prices/catalog.json", error: undefined },
+    { key: "modelcatalog/default/main/gone/catalog.json", name: "gone/catalog.json", error: "not found" },
+  ];
+  const refused = "modelcatalog/default/main/prices/catalog.json";
+  const status = computeStatus({ ...GATEWAY_FACTS, catalogSources }, refusing(`ModelCatalogSource ${refused}`));
+  assert.ok(status.form === "keyed");
+  const programmed = status.conditions.find(({ type }) => type === "Programmed");
+  assert.equal(programmed?.status, "True");
+  assert.match(
+    programmed.message,
+    /^configuration is sent to data planes; model catalog prices\/catalog.json: .*; model catalog gone\/catalog.json: not found$/,
+  );
 });
 
 test("an address that was asked for is waited for, and no other one is shown meanwhile", () => {

@@ -94,7 +94,7 @@ export interface RequestContext {
 
 export interface PrintContext {
   readonly losses: Losses;
-  /** Tags of the model in the catalog (docs/llm.md). */
+  /** Tags of the model in the catalog (docs/model-catalog.md). */
   readonly tags: ReadonlySet<string>;
 }
 
