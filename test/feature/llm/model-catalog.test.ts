@@ -1,5 +1,7 @@
 /** The model catalog of a Gateway through real sockets: prices in reports, budgets in dollars, hot reload, and tags. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { request, type IncomingMessage } from "node:http";
 import { RateLimitResponse_Code as Code } from "../../../generated/proto/envoy/service/ratelimit/v3/rls_pb.ts";
 import { call, type Answer } from "../../support/clients/http.ts";
 import {
@@ -220,6 +222,50 @@ prove(
     assert.equal(model.served(), 5);
   },
 );
+
+for (const [moment, event] of [
+  ["before the provider answers", undefined],
+  ["in the middle of a stream", { model: "big", choices: [{ index: 0, delta: { content: "Hi there" } }] }],
+] as const)
+  prove([], `a client that leaves ${moment} is charged what the request has cost by then`, async (context) => {
+    const asked = Promise.withResolvers<void>();
+    const upstream = await startUpstream((_request, response) => {
+      if (event !== undefined) {
+        response.setHeader("content-type", "text/event-stream");
+        response.write(`data: ${JSON.stringify(event)}\n\n`);
+      }
+      asked.resolve();
+    });
+    context.after(() => upstream.close());
+    const server = await startRateServer(context);
+    const descriptor = `{entries: [{name: all, expression: "'1'"}], unit: Tokens, cost: "uint(llm.cost.total * 1000000000.0)"}`;
+    const limit = `{global: {url: "http://127.0.0.1:${server.port}", domain: d, descriptors: [${descriptor}]}}`;
+    const gateway = await startGateway(
+      context,
+      documents(
+        PRICED,
+        parameters("{name: prices}"),
+        configMap("prices", { "catalog.json": catalog({ big: { rates: RATES } }) }),
+        backend("llma: {}", upstream.port),
+        route("ai", "ai"),
+        routePolicy("limit", "ai", `  traffic: {rateLimit: ${limit}}`),
+      ),
+    );
+    const body = JSON.stringify({ model: "big", stream: true, messages: [{ role: "user", content: "12345678" }] });
+    const headers = { "content-type": "application/json" };
+    const client = request(`${gateway.url()}/v1/chat/completions`, { method: "POST", headers });
+    client.on("error", () => undefined).end(body);
+    await asked.promise;
+    if (event !== undefined) {
+      const [answer] = (await once(client, "response")) as [IncomingMessage];
+      await once(answer, "data");
+    }
+    client.destroy();
+    await server.asked(2);
+    // Eight bytes are two tokens of 2,500 billionths of a dollar; each token of the answer costs 10,000.
+    const hits = server.seen[1]?.descriptors[0]?.hitsAddend;
+    assert.equal(hits, event === undefined ? 5000n : 25_000n);
+  });
 
 /** Settings of the provider, tags of the model in the catalog, and the path that the provider is asked at. */
 const TAGGED: readonly (readonly [provider: string, identity: string, tags: readonly string[], path: string])[] = [

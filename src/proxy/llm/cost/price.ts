@@ -23,6 +23,7 @@ export interface Price {
 
 const PER_DOLLAR = 1_000_000_000_000n;
 const DECIMALS = 12;
+const MAX_EXACT = BigInt(Number.MAX_SAFE_INTEGER);
 const RATE_UNITS = 1_000_000;
 
 interface PricedCall {
@@ -83,9 +84,12 @@ function splitUsage(usage: Usage): Readonly<Record<RateName, number>> {
   return { ...parts, input, output };
 }
 
-/** Returns the double nearest to an amount: its decimal text is parsed, since a division would round twice. */
+/**
+ * Returns the double nearest to an amount. One division of two exact integers rounds once; an amount beyond 2^53 would be
+ * rounded before it, so its decimal text is parsed.
+ */
 function dollars(amount: bigint): number | Double {
-  return toDouble(Number(decimalText(amount)));
+  return toDouble(amount <= MAX_EXACT ? Number(amount) / Number(PER_DOLLAR) : Number(decimalText(amount)));
 }
 
 function decimalText(amount: bigint): string {
