@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Double } from "../../../../src/cel/values.ts";
 import { EVERYTHING } from "../../../../src/proxy/observability/access-log.ts";
-import type { StreamInfo } from "../../../../src/proxy/observability/stream-info.ts";
+import { LlmInfo } from "../../../../src/proxy/observability/llm-info.ts";
+import type { HttpInfo, StreamInfo } from "../../../../src/proxy/observability/stream-info.ts";
 import { FIELDS, spanColumns } from "../../../../src/proxy/observability/fields.ts";
 import { AttributeList } from "../../../../src/telemetry/attributes.ts";
 
@@ -42,6 +44,28 @@ test("a value that is removed from a span under one name does not stay under the
   assert.ok(!left("src.addr").includes("client.port"));
   assert.ok(left("url.query").includes("http.path"), "it has no query");
   assert.deepEqual(left("unknown"), left());
+});
+
+test("a span has each part of the cost, a line only the sum, as decimal texts without exponents", () => {
+  const llm = LlmInfo.of({ cost: { total: 0.0000025, cacheRead: 1e-12, output: new Double(3) } });
+  // Columns about LLMs read nothing else of the request.
+  const info: StreamInfo = { ...CONNECTION, http: { llm } as HttpInfo };
+  const costs = spanColumns(new Set()).filter(({ name }) => name.startsWith("gwp.ai.usage.cost."));
+  assert.deepEqual(Object.fromEntries(costs.map((column) => [column.name.slice(18), column.read(info)])), {
+    total: "0.0000025",
+    input: undefined,
+    output: "3",
+    cache_read: "0.000000000001",
+    cache_write: undefined,
+    reasoning: undefined,
+    input_audio: undefined,
+    output_audio: undefined,
+  });
+  const names = FIELDS.flatMap(({ legacy }) => legacy.map(({ name }) => name));
+  assert.deepEqual(
+    names.filter((name) => name.startsWith("gwp.ai.usage.cost.")),
+    ["gwp.ai.usage.cost.total"],
+  );
 });
 
 test("what has no value is left out, and what is for debugging too unless that is wanted", () => {
