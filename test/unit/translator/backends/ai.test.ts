@@ -207,7 +207,7 @@ const cases: readonly [name: string, run: unknown[], expected: unknown, reports?
             { name: "x-b", expression: "llmRequest.model" },
           ],
           forwardHeaders: [
-            { name: "x-tenant", value: { case: "exact", value: "a" } },
+            { name: "X-Tenant", value: { case: "exact", value: "a" } },
             { name: "x-id", value: { case: "regex", value: "[0-9]+" } },
           ],
         },
