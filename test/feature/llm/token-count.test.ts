@@ -19,7 +19,7 @@ import {
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { BEDROCK_API_KEY, startBedrock } from "../../support/servers/llm/bedrock.ts";
 
-const BEDROCK_MODEL = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0";
+const BEDROCK_MODEL = "anthropic.claude-sonnet-4-5-20250929-v1:0";
 
 interface Seen {
   readonly url: string;
@@ -194,7 +194,7 @@ spec:
           route("ai", "ai"),
         ),
       );
-    const gateway = await gatewayFor(`llmh: {model: "${BEDROCK_MODEL}"}`);
+    const gateway = await gatewayFor(`llmh: {model: "eu.${BEDROCK_MODEL}"}`);
     const client = new Anthropic({ apiKey: "of-the-client", baseURL: gateway.url(), maxRetries: 0 });
     assert.deepEqual(await client.messages.countTokens(PROMPT), { input_tokens: 42 });
     const [sent] = bedrock.seen;
@@ -277,6 +277,12 @@ prove([], "a count of a Gemini client goes to Google, or is made by the gateway"
   await assert.rejects(failing, (error) => error instanceof ApiError && error.status === 429);
 
   const openai = await serve(context, "llma: {}");
+  const named = await call(`${openai.gateway.url()}/v1beta/models/openai/gpt-5:free:countTokens`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ contents: CONTENTS }),
+  });
+  assert.deepEqual(JSON.parse(named.body), { totalTokens: 4 + 3 + 7 });
   const counted = await google(openai).models.countTokens({ model: "gpt-5", contents: CONTENTS });
   assert.equal(counted.totalTokens, 4 + 3 + 7);
   assert.equal(openai.provider.seen.length, 0);

@@ -33,6 +33,7 @@ export const CLIENT_FORMATS: readonly ClientFormat[] = [
   COMPLETIONS,
   {
     name: "MessagesTokenCount",
+    // The second form is that of clients of Vertex AI.
     path: /\/messages\/count_tokens\/*$|\/models\/count-tokens:rawPredict$/,
     printError: printMessagesError,
     format: messagesTokenCount,
@@ -51,7 +52,7 @@ export const CLIENT_FORMATS: readonly ClientFormat[] = [
   unserved("Realtime", /\/realtime\/*$|\/v1\/realtime\/.*$/, printCompletionsError),
   {
     name: "GeminiTokenCount",
-    path: /\/(?:models|tunedModels)\/[^/:]+:countTokens$/,
+    path: /(?<=\/(?:models|tunedModels)\/.+):countTokens$/,
     printError: printGeminiError,
     format: geminiTokenCount,
   },
