@@ -1,6 +1,7 @@
 /** The model catalog of a Gateway through real sockets: prices in reports, budgets in dollars, hot reload, and tags. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { request, type IncomingMessage } from "node:http";
 import { RateLimitResponse_Code as Code } from "../../../generated/proto/envoy/service/ratelimit/v3/rls_pb.ts";
 import { call, type Answer } from "../../support/clients/http.ts";
@@ -177,6 +178,22 @@ prove(
     assert.equal(await cost(), undefined);
   },
 );
+
+prove([], "the catalog of the page prices a request", async (context) => {
+  const model = await startModel(context);
+  const lines = keepLines(context);
+  const page = readFileSync(new URL("../../../docs/model-catalog.md", import.meta.url), "utf8");
+  const [, manifests = ""] = /```yaml\n(.*?)```/su.exec(page) ?? [];
+  const gateway = await startGateway(
+    context,
+    documents(manifests, backend("llma: {}", model.port), route("ai", "ai")),
+    { telemetry: lines },
+  );
+  assert.deepEqual(gateway.translator.diagnostics(), []);
+  assert.equal((await chat(gateway, { model: "gpt-4.1" })).status, 200);
+  // 600 × 2 + 400 × 0.5 + 200 × 6.4 millionths of a dollar.
+  assert.equal((await lines.nextFields())["gwp.ai.usage.cost.total"], "0.00268");
+});
 
 prove(
   "GwPolicy spec.traffic.rateLimit.global.descriptors[].cost",
