@@ -60,11 +60,12 @@ export class TokenCounter {
     const worker = new Worker(new URL(`./token-worker${import.meta.url.slice(-3)}`, import.meta.url), {
       name: "gwproxy-tokens",
     });
-    worker.unref();
     worker.on("message", ({ id, tokens }: CountAnswer) => this.#settle(id, tokens));
     // An error of the thread ends it; a later count starts another one.
     worker.on("error", () => undefined);
     worker.on("exit", () => this.#lost(worker));
+    // A listener for messages holds the process again, so this comes last.
+    worker.unref();
     return worker;
   }
 
