@@ -82,7 +82,7 @@ test("names of models that strangers invent fill the metrics of no thread", asyn
       clients.map(({ socket, until }, client) => {
         for (let at = 0; at < 25; at++) socket.write(ask(path, `invented-${client}-${at}`));
         // Not served, and so the last answer of this connection.
-        socket.write(ask("/v1/embeddings", "m"));
+        socket.write(ask("/v1/messages/batches", "m"));
         return until(/HTTP\/1\.1 501 /);
       }),
     );
