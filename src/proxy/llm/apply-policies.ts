@@ -6,8 +6,8 @@ import { pathOf } from "../../lib/request-target.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
 import type { ChatFormat, LlmRequest } from "./formats/chat-format.ts";
-import type { JsonObject } from "./json.ts";
-import { modelInPath, readModelName } from "./model-name.ts";
+import type { JsonObject } from "./shared/json.ts";
+import { modelInPath, readModelName } from "./shared/model-name.ts";
 import type { AiPolicies } from "./policies/index.ts";
 
 export interface PolicyContext {

@@ -14,7 +14,7 @@ import { pathOf } from "../../lib/request-target.ts";
 import { readReply, textBytes } from "./reply.ts";
 import { applyPolicies } from "./apply-policies.ts";
 import { NO_TAGS } from "./cost/catalog.ts";
-import { compileEndpoint, type Endpoint } from "./endpoint.ts";
+import { compileEndpoint, type Endpoint } from "./call/endpoint.ts";
 import type { ClientFormat } from "./client-formats/client-format.ts";
 import { clientFormatOf, formatOfRouteType } from "./client-formats/index.ts";
 import { RequestGuards } from "./guards/run.ts";
@@ -22,15 +22,15 @@ import type { ChatFormat, LlmRequest } from "./formats/chat-format.ts";
 import { providerFormat } from "./formats/index.ts";
 import type { AiPolicies } from "./policies/index.ts";
 import { findOperation } from "./operations/index.ts";
-import type { JsonObject } from "./json.ts";
+import type { JsonObject } from "./shared/json.ts";
 import { printProviderRequest } from "./print-request.ts";
 import type { ProviderCall } from "./providers/provider.ts";
 import { changedSource, readRequest } from "./request.ts";
-import { ProviderGroups } from "./select.ts";
+import { ProviderGroups } from "./call/select.ts";
 import { paramsOf } from "./params.ts";
 import { asksForUsage } from "./formats/completions/stream-options.ts";
-import { sendCall } from "./send.ts";
-import { openFreeLedger, openLedger } from "./ledger.ts";
+import { sendCall } from "./call/send.ts";
+import { openFreeLedger, openLedger } from "./call/ledger.ts";
 
 /** @throws ConfigError when a provider is unknown */
 export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandler {

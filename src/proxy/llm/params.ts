@@ -2,7 +2,7 @@
  * Reads the settings of an LLM request for `llm.params` in expressions and telemetry (docs/reference/expressions.md).
  */
 import { toDouble } from "../../cel/values.ts";
-import { objectOf, stringOf, type JsonObject } from "./json.ts";
+import { objectOf, stringOf, type JsonObject } from "./shared/json.ts";
 
 const DOUBLES = ["temperature", "top_p", "frequency_penalty", "presence_penalty"] as const;
 const INTEGERS = ["seed", "dimensions"] as const;

@@ -3,7 +3,7 @@
  * conversation. The LLM handler uses it.
  */
 import { Losses } from "./conversation/losses.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { Endpoint } from "./call/endpoint.ts";
 import type { Exchange } from "../exchange/exchange.ts";
 import type { ChatFormat, LlmRequest, PrintedRequest } from "./formats/chat-format.ts";
 import { askForUsage } from "./formats/completions/stream-options.ts";

@@ -18,12 +18,12 @@ import { printGeminiError } from "./formats/gemini/errors.ts";
 import { printMessagesError } from "./formats/messages/errors.ts";
 import { readError as readAnyError } from "./formats/shared/read-error.ts";
 import type { RequestGuards } from "./guards/run.ts";
-import { parseObject, type JsonObject } from "./json.ts";
+import { parseObject, type JsonObject } from "./shared/json.ts";
 import { writeJsonArray } from "./stream/json-array.ts";
 import { scanStream, translateStream } from "./stream/bodies.ts";
 import { awaitFirstBytes } from "./stream/first-bytes.ts";
 import { framingOf, serverSentEvents, type Framing } from "./stream/framing.ts";
-import type { Ledger } from "./ledger.ts";
+import type { Ledger } from "./call/ledger.ts";
 
 export interface ReplyContext {
   readonly client: ChatFormat;

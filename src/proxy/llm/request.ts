@@ -6,8 +6,8 @@ import type { Outgoing } from "../backends/transformation.ts";
 import { PROXY_ERRORS, ProxyError } from "../exchange/errors.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
 import { codingOf, unpack } from "./content-coding.ts";
-import { JsonError, objectOf, parseJson, type JsonObject } from "./json.ts";
-import { invalidRequest } from "./request-fields.ts";
+import { JsonError, objectOf, parseJson, type JsonObject } from "./shared/json.ts";
+import { invalidRequest } from "./shared/request-fields.ts";
 
 /** A request as it arrived, or after a transformation. */
 export type RequestSource = Pick<RoutedExchange, "requestHeaders" | "requestLimitBytes" | "bufferRequestBody">;

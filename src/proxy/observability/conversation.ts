@@ -7,7 +7,7 @@ import type { Reads } from "../../cel/expression.ts";
 import { isRecord } from "../../lib/is-record.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import type { ReportedExchange, RoutedExchange } from "../exchange/exchange.ts";
-import { listOf, objectOf, parseObject, stringOf, type JsonObject } from "../llm/json.ts";
+import { listOf, objectOf, parseObject, stringOf, type JsonObject } from "../llm/shared/json.ts";
 import { SseParser } from "../llm/stream/sse.ts";
 
 const CONTENT = ["llm.prompt", "llm.completion", "llm.toolCalls", "llm.*"];

@@ -22,7 +22,7 @@ import { connectionOf, type UpstreamTarget } from "../../../src/proxy/upstream/d
 import type { Upstream, UpstreamRequest, UpstreamResponse } from "../../../src/proxy/upstream/upstream.ts";
 import { ProxyError } from "../../../src/proxy/exchange/errors.ts";
 import { Catalogs } from "../../../src/proxy/llm/cost/catalogs.ts";
-import type { Ledger } from "../../../src/proxy/llm/ledger.ts";
+import type { Ledger } from "../../../src/proxy/llm/call/ledger.ts";
 import type { Body, BodyStream } from "../../../src/proxy/exchange/body.ts";
 import type { RoutedExchange, Outcome, TokenGate } from "../../../src/proxy/exchange/exchange.ts";
 

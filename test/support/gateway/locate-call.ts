@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { Provider as ProviderNode } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../src/lib/header-list.ts";
-import { compileEndpoint, type Endpoint } from "../../../src/proxy/llm/endpoint.ts";
+import { compileEndpoint, type Endpoint } from "../../../src/proxy/llm/call/endpoint.ts";
 import type { Wire } from "../../../src/proxy/llm/providers/provider.ts";
 import { aiBackend, fakeUpstream, testDeps, TestExchange, type ProviderInit } from "./llm-harness.ts";
 

@@ -4,7 +4,7 @@
  */
 import type { ChatFormat } from "../formats/chat-format.ts";
 import type { VendorError } from "../conversation/events.ts";
-import type { JsonObject } from "../json.ts";
+import type { JsonObject } from "../shared/json.ts";
 
 /** Prints the body of an error reply with this HTTP status. */
 export type ErrorPrinter = (error: VendorError, status: number) => JsonObject;

@@ -2,7 +2,7 @@
  * A complete answer in neutral terms: the provider's format reads a body into it, the client's format prints it.
  * events.ts has the same content as a stream.
  */
-import type { Facts } from "../usage.ts";
+import type { Facts } from "../shared/usage.ts";
 import type { Part } from "./conversation.ts";
 
 export interface Answer {

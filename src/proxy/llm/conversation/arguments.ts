@@ -1,5 +1,5 @@
 /** Arguments of calls, which are JSON text in some formats and an object in others. */
-import { parseObject, type JsonObject } from "../json.ts";
+import { parseObject, type JsonObject } from "../shared/json.ts";
 
 /**
  * Reads the arguments of a call for a format that wants an object.

@@ -7,7 +7,7 @@
  * What only one vendor knows stays in `vendor` parts and `VendorFields`. It is printed again for a target of the same
  * vendor; for others its name goes to the `Losses`.
  */
-import type { JsonObject } from "../json.ts";
+import type { JsonObject } from "../shared/json.ts";
 
 /** Families of formats that share vocabulary: Completions and Responses; Messages and Converse; Gemini. */
 export type Vendor = "openai" | "anthropic" | "google";

@@ -6,7 +6,7 @@
  * one counts. An `error` ends the stream. Parts are numbered per choice in the order in which they open. Parts of one
  * choice can overlap only when they are calls.
  */
-import type { Usage } from "../usage.ts";
+import type { Usage } from "../shared/usage.ts";
 import type { Stop } from "./answer.ts";
 import type { Citation, Signature, VendorPart } from "./conversation.ts";
 

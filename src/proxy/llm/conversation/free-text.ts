@@ -2,7 +2,7 @@
  * Tools whose input is text and not JSON, for providers that know only functions: the text becomes the one argument of
  * a function. Readers of requests wrap it, printers of answers take it out again.
  */
-import { stringOf, type JsonObject } from "../json.ts";
+import { stringOf, type JsonObject } from "../shared/json.ts";
 import { argumentsObject } from "./arguments.ts";
 
 const ARGUMENT = "input";

@@ -7,7 +7,7 @@
  */
 import { ConfigError } from "../../../lib/errors.ts";
 import { suggestion } from "../../../lib/suggest.ts";
-import { JsonError, objectOf, parseJson, type Json, type JsonObject } from "../json.ts";
+import { JsonError, objectOf, parseJson, type Json, type JsonObject } from "../shared/json.ts";
 
 export const RATE_NAMES = [
   "input",

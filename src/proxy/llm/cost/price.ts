@@ -4,7 +4,7 @@
  * ledger uses it.
  */
 import { toDouble, type Double } from "../../../cel/values.ts";
-import type { Usage } from "../usage.ts";
+import type { Usage } from "../shared/usage.ts";
 import { ratesFor, type Catalog, type CatalogModel } from "./catalog.ts";
 import { RATE_NAMES, type RateName } from "./catalog-source.ts";
 

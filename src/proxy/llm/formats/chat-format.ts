@@ -9,8 +9,8 @@ import type { Answer } from "../conversation/answer.ts";
 import type { Conversation, Vendor } from "../conversation/conversation.ts";
 import type { AnswerEvent, VendorError } from "../conversation/events.ts";
 import type { Losses } from "../conversation/losses.ts";
-import type { JsonObject } from "../json.ts";
-import type { Facts } from "../usage.ts";
+import type { JsonObject } from "../shared/json.ts";
+import type { Facts } from "../shared/usage.ts";
 import type { FormatTexts } from "./guarded-text.ts";
 
 /** Chat formats, and what is no chat. */

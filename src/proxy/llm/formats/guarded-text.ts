@@ -2,7 +2,7 @@
  * The texts of a request or an answer that prompt guards look at, each with the place to write a masked text back to.
  * Every chat format collects them with the helpers of this file (formats/<format>/texts.ts); the guards read them.
  */
-import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../json.ts";
+import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../shared/json.ts";
 
 /** The parts of a conversation that a guard may be limited to. */
 export type GuardScope = "SystemPrompt" | "Messages" | "ToolOutput" | "ToolInput";

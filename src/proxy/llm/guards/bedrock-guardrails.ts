@@ -8,7 +8,7 @@ import { findAwsCredentials } from "../../backends/aws-credentials.ts";
 import { signRequest } from "../../backends/sigv4.ts";
 import { CalloutError } from "../../callouts/callout.ts";
 import { ProxyError } from "../../exchange/errors.ts";
-import { objectOf, stringOf, type Json, type JsonObject } from "../json.ts";
+import { objectOf, stringOf, type Json, type JsonObject } from "../shared/json.ts";
 import { objectsIn } from "../formats/guarded-text.ts";
 import { PASS, REJECT, type Check, type GuardDeps, type GuardInput, type Verdict } from "./guard.ts";
 import { askVendor, unusable, type Sign } from "./service.ts";

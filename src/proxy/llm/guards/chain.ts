@@ -9,7 +9,7 @@ import { ProxyError } from "../../exchange/errors.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
 import { GuardChecks, type GuardOutcome, type GuardPhase } from "../../exchange/guard-checks.ts";
 import type { GuardedText } from "../formats/guarded-text.ts";
-import type { JsonObject } from "../json.ts";
+import type { JsonObject } from "../shared/json.ts";
 import type { Guard, GuardInput, Rejection, Verdict } from "./guard.ts";
 
 /** The texts of one body, and what can be done with it. */

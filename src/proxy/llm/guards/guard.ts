@@ -7,7 +7,7 @@ import type { HeaderList } from "../../../lib/header-list.ts";
 import type { BackendDeps } from "../../backends/handler.ts";
 import type { MaybePromise, RoutedExchange } from "../../exchange/exchange.ts";
 import type { FlatMessage, GuardedText, GuardScope } from "../formats/guarded-text.ts";
-import type { JsonObject } from "../json.ts";
+import type { JsonObject } from "../shared/json.ts";
 import type { GuardPhase } from "../../exchange/guard-checks.ts";
 
 /** Services that guards may call, and the log. */

@@ -1,7 +1,7 @@
 /** The guard `guardrailsB`: the API of Google Model Armor. It rejects and never masks. */
 import type { ModelArmorGuard } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { CalloutError } from "../../callouts/callout.ts";
-import { objectOf, type Json } from "../json.ts";
+import { objectOf, type Json } from "../shared/json.ts";
 import { PASS, REJECT, type Check, type GuardDeps } from "./guard.ts";
 import { askVendor, unusable } from "./service.ts";
 

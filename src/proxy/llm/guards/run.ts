@@ -8,7 +8,7 @@ import type { BodyStream } from "../../exchange/body.ts";
 import type { Reply, RoutedExchange } from "../../exchange/exchange.ts";
 import type { GuardPhase } from "../../exchange/guard-checks.ts";
 import type { FormatTexts } from "../formats/guarded-text.ts";
-import type { JsonObject } from "../json.ts";
+import type { JsonObject } from "../shared/json.ts";
 import { GuardChain, type GuardResult, type Mask } from "./chain.ts";
 import type { GuardDeps } from "./guard.ts";
 import { compileGuard } from "./index.ts";

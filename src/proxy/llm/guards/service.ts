@@ -5,7 +5,7 @@
 import { HeaderList } from "../../../lib/header-list.ts";
 import { CalloutError, type Callout, type CalloutAnswer, type CalloutRequest } from "../../callouts/callout.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
-import { parseObject, type JsonObject } from "../json.ts";
+import { parseObject, type JsonObject } from "../shared/json.ts";
 
 interface ServiceRequest {
   readonly path: string;

@@ -8,10 +8,10 @@ import { HeaderList } from "../../../lib/header-list.ts";
 import { ProxyError } from "../../exchange/errors.ts";
 import { compilePattern, type TextTest } from "../../router/pattern.ts";
 import type { FlatMessage } from "../formats/guarded-text.ts";
-import { objectOf, stringOf, type JsonObject } from "../json.ts";
+import { objectOf, stringOf, type JsonObject } from "../shared/json.ts";
 import { PASS, type Check, type GuardDeps, type GuardInput, type Verdict } from "./guard.ts";
 import { askService, unusable } from "./service.ts";
-import { addServiceHeaders, compileServiceHeaders, isForwardable, type ServiceHead } from "../service-head.ts";
+import { addServiceHeaders, compileServiceHeaders, isForwardable, type ServiceHead } from "../shared/service-head.ts";
 
 const PATHS = { Request: "/request", Response: "/response" } as const;
 interface ForwardedHeader {

@@ -15,7 +15,7 @@ import { ProxyError } from "../../exchange/errors.ts";
 import type { BodySink, BodyStream } from "../../exchange/body.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
 import type { FormatTexts, GuardedText, StreamedText } from "../formats/guarded-text.ts";
-import { parseObject } from "../json.ts";
+import { parseObject } from "../shared/json.ts";
 import { Repetition } from "../stream/repetition.ts";
 import { SseParser } from "../stream/sse.ts";
 import type { GuardChain } from "./chain.ts";

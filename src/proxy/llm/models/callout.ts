@@ -13,8 +13,8 @@ import { CalloutError, type Callout } from "../../callouts/callout.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
 import { ExpressionCache } from "../../policies/shared/expression-cache.ts";
 import { jsonOf } from "../../policies/shared/expression-support.ts";
-import { parseObject, stringOf, type Json, type JsonObject } from "../json.ts";
-import { addServiceHeaders, compileServiceHeaders, type ServiceHead } from "../service-head.ts";
+import { parseObject, stringOf, type Json, type JsonObject } from "../shared/json.ts";
+import { addServiceHeaders, compileServiceHeaders, type ServiceHead } from "../shared/service-head.ts";
 
 /** What a service answered, as expressions see it. */
 interface CalloutAnswer {

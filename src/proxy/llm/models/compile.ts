@@ -16,7 +16,7 @@ import type { Expression } from "../../../cel/expression.ts";
 import { ConfigError } from "../../../lib/errors.ts";
 import type { BackendDeps } from "../../backends/handler.ts";
 import { compileRules, type Decide } from "../../policies/shared/authorization-rules.ts";
-import { compileEndpoint, type Endpoint } from "../endpoint.ts";
+import { compileEndpoint, type Endpoint } from "../call/endpoint.ts";
 import { compileCallout, type CompiledCallout } from "./callout.ts";
 
 /** What the list of models shows. */

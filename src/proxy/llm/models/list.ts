@@ -5,8 +5,8 @@
 import { HeaderList } from "../../../lib/header-list.ts";
 import { ProxyError } from "../../exchange/errors.ts";
 import type { Reply } from "../../exchange/exchange.ts";
-import type { JsonObject } from "../json.ts";
-import { decodePathText } from "../model-name.ts";
+import type { JsonObject } from "../shared/json.ts";
+import { decodePathText } from "../shared/model-name.ts";
 import type { ConcreteModel, VirtualModel } from "./compile.ts";
 
 /** Owner of models that this gateway makes up itself. */

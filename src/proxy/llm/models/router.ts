@@ -6,10 +6,10 @@ import type { BackendDeps } from "../../backends/handler.ts";
 import type { MaybePromise, RoutedExchange } from "../../exchange/exchange.ts";
 import { ProxyError, type ProxyErrorCode } from "../../exchange/errors.ts";
 import { holds } from "../../policies/shared/expression-support.ts";
-import type { Endpoint } from "../endpoint.ts";
-import type { JsonObject } from "../json.ts";
+import type { Endpoint } from "../call/endpoint.ts";
+import type { JsonObject } from "../shared/json.ts";
 import { setField } from "../policies/body-fields.ts";
-import { ProviderGroups } from "../select.ts";
+import { ProviderGroups } from "../call/select.ts";
 import type { CompiledCallout } from "./callout.ts";
 import type { Choice, CompiledModels, ConcreteModel, Target, VirtualModel } from "./compile.ts";
 

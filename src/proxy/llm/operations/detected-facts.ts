@@ -8,8 +8,8 @@ import { gemini } from "../formats/gemini/index.ts";
 import { messages } from "../formats/messages/index.ts";
 import { responses } from "../formats/responses/index.ts";
 import type { ChatFormat } from "../formats/chat-format.ts";
-import { objectOf, type JsonObject } from "../json.ts";
-import type { Facts } from "../usage.ts";
+import { objectOf, type JsonObject } from "../shared/json.ts";
+import type { Facts } from "../shared/usage.ts";
 
 /** Merges what an answer or an event reports. @returns true when it has added something */
 export function learnDetected(value: JsonObject, facts: Facts): boolean {

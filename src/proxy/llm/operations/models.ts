@@ -1,7 +1,7 @@
 /** The operation `Models`: the provider's own list of models, or one entry of it. */
 import { pathOf } from "../../../lib/request-target.ts";
 import { ProxyError } from "../../exchange/errors.ts";
-import { sendCall } from "../send.ts";
+import { sendCall } from "../call/send.ts";
 import { forwardResponse, type Operation } from "./operation.ts";
 
 export const listModels: Operation = async ({ endpoint, exchange, out, upstream }) => {

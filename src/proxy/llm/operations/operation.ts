@@ -5,7 +5,7 @@ import type { BackendDeps } from "../../backends/handler.ts";
 import type { Outgoing } from "../../backends/transformation.ts";
 import type { Reply, RoutedExchange } from "../../exchange/exchange.ts";
 import type { Upstream, UpstreamResponse } from "../../upstream/upstream.ts";
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint } from "../call/endpoint.ts";
 
 export interface OperationContext {
   readonly endpoint: Endpoint;

@@ -4,7 +4,7 @@
  */
 import { ProxyError } from "../../exchange/errors.ts";
 import type { Body } from "../../exchange/body.ts";
-import { sendCall } from "../send.ts";
+import { sendCall } from "../call/send.ts";
 import { forwardResponse, type Operation, type OperationContext } from "./operation.ts";
 
 export const passThrough: Operation = async (context) => {

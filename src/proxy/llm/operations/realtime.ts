@@ -6,15 +6,15 @@ import type { Tunnel } from "../../exchange/exchange.ts";
 import { ProxyError } from "../../exchange/errors.ts";
 import type { UpstreamResponse } from "../../upstream/upstream.ts";
 import { learnResponse } from "../formats/responses/usage.ts";
-import { objectOf, parseObject, type JsonObject } from "../json.ts";
-import { openLedger, type Ledger } from "../ledger.ts";
-import { readModelName } from "../model-name.ts";
+import { objectOf, parseObject, type JsonObject } from "../shared/json.ts";
+import { openLedger, type Ledger } from "../call/ledger.ts";
+import { readModelName } from "../shared/model-name.ts";
 import type { ProviderCall, ProviderOperation } from "../providers/provider.ts";
-import { invalidRequest } from "../request-fields.ts";
-import { sendCall } from "../send.ts";
+import { invalidRequest } from "../shared/request-fields.ts";
+import { sendCall } from "../call/send.ts";
 import { ObservedDuplex } from "../stream/observed-duplex.ts";
 import { TextMessages } from "../stream/text-messages.ts";
-import type { Facts, Usage } from "../usage.ts";
+import type { Facts, Usage } from "../shared/usage.ts";
 import { forwardResponse, type Operation, type OperationContext } from "./operation.ts";
 
 /** Longest message that is read; others are only relayed. */

@@ -8,7 +8,7 @@ import type { Expression } from "../../../cel/expression.ts";
 import type { BackendDeps } from "../../backends/handler.ts";
 import type { Exchange } from "../../exchange/exchange.ts";
 import { jsonOf } from "../../policies/shared/expression-support.ts";
-import type { Json, JsonObject } from "../json.ts";
+import type { Json, JsonObject } from "../shared/json.ts";
 
 interface FixedField {
   readonly name: string;

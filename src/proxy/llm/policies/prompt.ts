@@ -5,8 +5,8 @@
  */
 import type { PromptEnrichment, PromptMessage } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { FormatName } from "../formats/chat-format.ts";
-import type { Json, JsonObject } from "../json.ts";
-import { invalidRequest, readObject, requireList } from "../request-fields.ts";
+import type { Json, JsonObject } from "../shared/json.ts";
+import { invalidRequest, readObject, requireList } from "../shared/request-fields.ts";
 
 /** @throws ProxyError llm_request_invalid when the body has no messages where they belong */
 export type AddPrompt = (body: JsonObject, format: FormatName) => void;

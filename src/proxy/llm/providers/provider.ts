@@ -7,7 +7,7 @@ import type { HeaderList } from "../../../lib/header-list.ts";
 import type { UnsignedRequest } from "../../backends/sigv4.ts";
 import type { Losses } from "../conversation/losses.ts";
 import type { FormatName } from "../formats/chat-format.ts";
-import type { JsonObject } from "../json.ts";
+import type { JsonObject } from "../shared/json.ts";
 
 /** What goes to a provider: a format, or an operation that is no chat. */
 export type Wire = FormatName | "Detect" | "Models" | "Passthrough" | "Realtime";

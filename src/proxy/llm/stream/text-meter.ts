@@ -2,7 +2,7 @@
  * Measures the text in the events of a stream that is passed on, for streams that are left before they report usage.
  * Only events that differ from the one before in more than their text are parsed.
  */
-import { parseObject, type JsonObject } from "../json.ts";
+import { parseObject, type JsonObject } from "../shared/json.ts";
 import type { StreamedText } from "../formats/guarded-text.ts";
 import { around, PLAIN, type Pattern } from "./repetition.ts";
 

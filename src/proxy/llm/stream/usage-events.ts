@@ -2,7 +2,7 @@
  * Removes from a stream of chat completions the events that only report usage (`"choices":[]`), for clients that did not
  * ask for them. Whole events are passed on byte for byte; an event that is not complete yet waits for the rest.
  */
-import { listOf, objectOf, parseObject } from "../json.ts";
+import { listOf, objectOf, parseObject } from "../shared/json.ts";
 
 /** Matches the blank line that ends an event, in each notation of line ends. */
 const EVENT_END = /\r\n\r\n|\n\n|\r\r/g;

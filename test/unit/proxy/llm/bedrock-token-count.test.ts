@@ -4,7 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
-import type { JsonObject } from "../../../../src/proxy/llm/json.ts";
+import type { JsonObject } from "../../../../src/proxy/llm/shared/json.ts";
 import { tokenCount } from "../../../../src/proxy/llm/providers/bedrock/token-count.ts";
 import { assertProperty } from "../../../support/fixtures/seed.ts";
 

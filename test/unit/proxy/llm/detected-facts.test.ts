@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { detectFacts, learnDetected } from "../../../../src/proxy/llm/operations/detected-facts.ts";
-import type { JsonObject } from "../../../../src/proxy/llm/json.ts";
-import type { Facts } from "../../../../src/proxy/llm/usage.ts";
+import type { JsonObject } from "../../../../src/proxy/llm/shared/json.ts";
+import type { Facts } from "../../../../src/proxy/llm/shared/usage.ts";
 import { assertProperty } from "../../../support/fixtures/seed.ts";
 
 const COMPLETION = { model: "m", usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 } };

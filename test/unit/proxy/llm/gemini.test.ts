@@ -11,7 +11,7 @@ import { completions } from "../../../../src/proxy/llm/formats/completions/index
 import { gemini } from "../../../../src/proxy/llm/formats/gemini/index.ts";
 import { readGeminiPath } from "../../../../src/proxy/llm/formats/gemini/path.ts";
 import { printSchema } from "../../../../src/proxy/llm/formats/gemini/print-schema.ts";
-import { parseObject, type JsonObject } from "../../../../src/proxy/llm/json.ts";
+import { parseObject, type JsonObject } from "../../../../src/proxy/llm/shared/json.ts";
 import { NO_LEDGER, readBody, streamFrom } from "../../../support/gateway/llm-harness.ts";
 import { translateStream } from "../../../../src/proxy/llm/stream/bodies.ts";
 import { assertProperty } from "../../../support/fixtures/seed.ts";

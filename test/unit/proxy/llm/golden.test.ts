@@ -7,7 +7,7 @@ import { CHAT_FORMATS } from "../../../../src/proxy/llm/formats/index.ts";
 import type { ChatFormat, ClientSide, ProviderSide } from "../../../../src/proxy/llm/formats/chat-format.ts";
 import { Losses } from "../../../../src/proxy/llm/conversation/losses.ts";
 import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
-import { stringOf, type JsonObject } from "../../../../src/proxy/llm/json.ts";
+import { stringOf, type JsonObject } from "../../../../src/proxy/llm/shared/json.ts";
 import { NO_LEDGER, readBody, streamFrom } from "../../../support/gateway/llm-harness.ts";
 import { translateStream } from "../../../../src/proxy/llm/stream/bodies.ts";
 

@@ -9,7 +9,7 @@ import { create } from "@bufbuild/protobuf";
 import { ProviderSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
 import type { FormatName } from "../../../../src/proxy/llm/formats/chat-format.ts";
-import type { JsonObject } from "../../../../src/proxy/llm/json.ts";
+import type { JsonObject } from "../../../../src/proxy/llm/shared/json.ts";
 import { gemini as geminiFormat } from "../../../../src/proxy/llm/formats/gemini/index.ts";
 import { paramsOf } from "../../../../src/proxy/llm/params.ts";
 import { findGeminiFault } from "../../../support/servers/llm/gemini-checks.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hashEndpoint } from "../../../../src/proxy/balancing/affinity.ts";
 import type { BalancedEndpoint } from "../../../../src/proxy/balancing/pick.ts";
-import { ProviderGroups } from "../../../../src/proxy/llm/select.ts";
+import { ProviderGroups } from "../../../../src/proxy/llm/call/select.ts";
 import { testMembers } from "../../../support/gateway/endpoints.ts";
 
 interface Named extends BalancedEndpoint {

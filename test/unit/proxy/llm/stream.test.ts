@@ -9,14 +9,14 @@ import { printStream } from "../../../../src/proxy/llm/formats/completions/print
 import { messages } from "../../../../src/proxy/llm/formats/messages/index.ts";
 import { readStream as readConverse } from "../../../../src/proxy/llm/formats/converse/read-stream.ts";
 import { readStream } from "../../../../src/proxy/llm/formats/messages/read-stream.ts";
-import type { JsonObject } from "../../../../src/proxy/llm/json.ts";
+import type { JsonObject } from "../../../../src/proxy/llm/shared/json.ts";
 import { scanStream, translateStream } from "../../../../src/proxy/llm/stream/bodies.ts";
 import { framingOf } from "../../../../src/proxy/llm/stream/framing.ts";
 import { mayCarryUsage } from "../../../../src/proxy/llm/stream/usage-hint.ts";
 import { readBody, streamFrom, TestExchange } from "../../../support/gateway/llm-harness.ts";
 import { assertProperty } from "../../../support/fixtures/seed.ts";
 import { streamOf } from "../../../support/servers/llm/bedrock-stream.ts";
-import { openLedger } from "../../../../src/proxy/llm/ledger.ts";
+import { openLedger } from "../../../../src/proxy/llm/call/ledger.ts";
 
 /** A fresh translation of a messages stream for a chat completions client. */
 function sides() {

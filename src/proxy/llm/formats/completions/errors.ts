@@ -1,6 +1,6 @@
 /** Prints errors in the form of the OpenAI API: for Completions, Responses and all paths without a format of their own. */
 import type { VendorError } from "../../conversation/events.ts";
-import type { JsonObject } from "../../json.ts";
+import type { JsonObject } from "../../shared/json.ts";
 
 /** @param status HTTP status of the answer; undefined inside a stream */
 export function printCompletionsError({ message, type, code }: VendorError, status = 500): JsonObject {

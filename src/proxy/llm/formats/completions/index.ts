@@ -1,5 +1,5 @@
 /** The format of OpenAI chat completions: `choices`, `usage.prompt_tokens`, streams of `chat.completion.chunk`. */
-import type { Facts } from "../../usage.ts";
+import type { Facts } from "../../shared/usage.ts";
 import type { ChatFormat } from "../chat-format.ts";
 import { readError } from "../shared/read-error.ts";
 import { printCompletionsError } from "./errors.ts";

@@ -3,7 +3,7 @@ import type { Answer, Choice, StopReason } from "../../conversation/answer.ts";
 import type { CallPart, Part } from "../../conversation/conversation.ts";
 import { printCallId } from "../../conversation/call-id.ts";
 import { printSignature } from "../../conversation/signature.ts";
-import type { JsonObject } from "../../json.ts";
+import type { JsonObject } from "../../shared/json.ts";
 import type { AnswerContext } from "../chat-format.ts";
 import { printUsage } from "./usage.ts";
 

@@ -12,8 +12,8 @@ import type {
   Turn,
 } from "../../conversation/conversation.ts";
 import type { Losses } from "../../conversation/losses.ts";
-import type { JsonObject } from "../../json.ts";
-import { invalidRequest } from "../../request-fields.ts";
+import type { JsonObject } from "../../shared/json.ts";
+import { invalidRequest } from "../../shared/request-fields.ts";
 import type { PrintContext, PrintedRequest } from "../chat-format.ts";
 import { printThoughtSignature } from "./thought-signature.ts";
 import { printUrl } from "../shared/data-url.ts";

@@ -2,8 +2,8 @@
 import { printCallId } from "../../conversation/call-id.ts";
 import type { AnswerEvent, OpenedPart } from "../../conversation/events.ts";
 import { printSignature } from "../../conversation/signature.ts";
-import { objectOf, type JsonObject } from "../../json.ts";
-import type { Usage } from "../../usage.ts";
+import { objectOf, type JsonObject } from "../../shared/json.ts";
+import type { Usage } from "../../shared/usage.ts";
 import type { AnswerContext, StreamPrinter } from "../chat-format.ts";
 import { printCompletionsError } from "./errors.ts";
 import { finishReason, redactedBlock, thinkingBlock } from "./print-answer.ts";

@@ -11,8 +11,15 @@ import type {
 } from "../../conversation/conversation.ts";
 import { readCallId } from "../../conversation/call-id.ts";
 import { readSignature } from "../../conversation/signature.ts";
-import type { Json, JsonObject } from "../../json.ts";
-import { invalidRequest, readObject, readObjects, readText, requireObject, requireText } from "../../request-fields.ts";
+import type { Json, JsonObject } from "../../shared/json.ts";
+import {
+  invalidRequest,
+  readObject,
+  readObjects,
+  readText,
+  requireObject,
+  requireText,
+} from "../../shared/request-fields.ts";
 import { readUrl } from "../shared/data-url.ts";
 
 interface Message {

@@ -9,8 +9,8 @@ import {
   type Tool,
   type ToolChoice,
 } from "../../conversation/conversation.ts";
-import type { Json, JsonObject } from "../../json.ts";
-import { readModelName } from "../../model-name.ts";
+import type { Json, JsonObject } from "../../shared/json.ts";
+import { readModelName } from "../../shared/model-name.ts";
 import {
   invalidRequest,
   readBoolean,
@@ -22,7 +22,7 @@ import {
   requireList,
   requireObject,
   requireText,
-} from "../../request-fields.ts";
+} from "../../shared/request-fields.ts";
 import type { LlmRequest, RequestContext } from "../chat-format.ts";
 import { readExtra } from "../shared/extra.ts";
 import { readStop } from "../shared/stop.ts";

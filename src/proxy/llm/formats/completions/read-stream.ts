@@ -1,6 +1,6 @@
 /** Reads the chunks of a streamed chat completion. */
 import type { AnswerEvent, OpenedPart } from "../../conversation/events.ts";
-import { countOf, listOf, objectOf, stringOf, type JsonObject } from "../../json.ts";
+import { countOf, listOf, objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
 import type { ReadContext, StreamReader } from "../chat-format.ts";
 import { readErrorObject } from "../shared/read-error.ts";
 import { callId, reasoningText, stopReason, textOf } from "./read-answer.ts";

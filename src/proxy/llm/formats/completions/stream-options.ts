@@ -1,5 +1,5 @@
 /** The option of chat completions that makes a stream report its usage, which token limits and costs depend on. */
-import { objectOf, type JsonObject } from "../../json.ts";
+import { objectOf, type JsonObject } from "../../shared/json.ts";
 import type { ChatFormat, LlmRequest } from "../chat-format.ts";
 
 /** Asks the provider for usage, whatever the client asked for. */

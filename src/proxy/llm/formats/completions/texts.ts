@@ -1,5 +1,5 @@
 /** The texts of chat completions bodies (OpenAI API) that prompt guards look at. */
-import { objectOf, stringOf, type JsonObject } from "../../json.ts";
+import { objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
 import {
   flatText,
   objectsIn,

@@ -3,7 +3,7 @@
  * them in `extra_content.google.thought_signature`, and newer models refuse calls without the one that they made.
  */
 import type { CallPart, Signature } from "../../conversation/conversation.ts";
-import { objectOf, stringOf, type JsonObject } from "../../json.ts";
+import { objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
 
 export function readThoughtSignature(call: JsonObject): { readonly signature?: Signature } {
   const google = objectOf(objectOf(call["extra_content"])?.["google"]);

@@ -1,6 +1,6 @@
 /** Finds model, usage and service tier in chat completions and their chunks. */
-import { countOf, objectOf, stringOf, type JsonObject } from "../../json.ts";
-import type { Facts, Usage } from "../../usage.ts";
+import { countOf, objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
+import type { Facts, Usage } from "../../shared/usage.ts";
 
 /** Merges what a completion or a chunk reports. @returns true when it has added something */
 export function learnFacts(answer: JsonObject, facts: Facts): boolean {

@@ -4,7 +4,7 @@
  */
 import type { CacheMark } from "../../conversation/conversation.ts";
 import type { Losses } from "../../conversation/losses.ts";
-import { objectOf, type JsonObject } from "../../json.ts";
+import { objectOf, type JsonObject } from "../../shared/json.ts";
 
 const MAX_POINTS = 4;
 

@@ -1,6 +1,6 @@
 /** Rewrites citations of Converse in the words of the Messages API, which clients of that family read. */
 import type { Citation } from "../../conversation/conversation.ts";
-import { listOf, objectOf, stringOf, type JsonObject } from "../../json.ts";
+import { listOf, objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
 
 export function readCitation(citation: JsonObject): Citation {
   const location = objectOf(citation["location"]) ?? {};

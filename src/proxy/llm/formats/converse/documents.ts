@@ -1,7 +1,7 @@
 /** Documents and images for Converse, which takes their bytes and a format out of a list. */
 import type { FilePart, ImagePart, Source } from "../../conversation/conversation.ts";
-import type { JsonObject } from "../../json.ts";
-import { invalidRequest } from "../../request-fields.ts";
+import type { JsonObject } from "../../shared/json.ts";
+import { invalidRequest } from "../../shared/request-fields.ts";
 
 const IMAGE_FORMATS: ReadonlyMap<string, string> = new Map([
   ["image/png", "png"],

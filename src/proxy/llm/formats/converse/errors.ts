@@ -1,6 +1,6 @@
 /** Reads the exceptions that a Converse stream can end with. Errors of whole answers have the form that all share. */
 import type { VendorError } from "../../conversation/events.ts";
-import { stringOf, type JsonObject } from "../../json.ts";
+import { stringOf, type JsonObject } from "../../shared/json.ts";
 
 /** Types in the words of OpenAI and Anthropic, by the exceptions in lower case. */
 const TYPES: ReadonlyMap<string, string> = new Map([

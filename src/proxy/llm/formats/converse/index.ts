@@ -1,5 +1,5 @@
 /** The format of Bedrock Converse, which one API puts in front of the models of many vendors. Providers alone speak it. */
-import type { Facts } from "../../usage.ts";
+import type { Facts } from "../../shared/usage.ts";
 import type { ChatFormat } from "../chat-format.ts";
 import { readError } from "../shared/read-error.ts";
 import { printRequest } from "./print-request.ts";

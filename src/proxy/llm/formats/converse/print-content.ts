@@ -2,7 +2,7 @@
 import { argumentsObject } from "../../conversation/arguments.ts";
 import type { CallPart, Part, ResultPart, Turn, VendorPart } from "../../conversation/conversation.ts";
 import type { Losses } from "../../conversation/losses.ts";
-import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../../json.ts";
+import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../../shared/json.ts";
 import type { CacheMarks } from "./cache-marks.ts";
 import { DocumentPrinter, printImage } from "./documents.ts";
 import type { AllowedNames } from "../shared/allowed-names.ts";

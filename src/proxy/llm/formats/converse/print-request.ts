@@ -2,8 +2,8 @@
 import { callIds, type Conversation, type Part } from "../../conversation/conversation.ts";
 import type { Losses } from "../../conversation/losses.ts";
 import { effortOf } from "../../conversation/reasoning.ts";
-import type { JsonObject } from "../../json.ts";
-import { invalidRequest } from "../../request-fields.ts";
+import type { JsonObject } from "../../shared/json.ts";
+import { invalidRequest } from "../../shared/request-fields.ts";
 import type { PrintContext, PrintedRequest } from "../chat-format.ts";
 import { printSampling, printThinking } from "../messages/thinking.ts";
 import { printExtra } from "../shared/extra.ts";

@@ -1,7 +1,7 @@
 /** Prints tools and the choice among them for Converse. `print-request.ts` uses it. */
 import type { Conversation, Tool, ToolChoice } from "../../conversation/conversation.ts";
 import type { Losses } from "../../conversation/losses.ts";
-import { stringOf, type JsonObject } from "../../json.ts";
+import { stringOf, type JsonObject } from "../../shared/json.ts";
 import type { CacheMarks } from "./cache-marks.ts";
 import type { Family } from "./model.ts";
 import type { AllowedNames } from "../shared/allowed-names.ts";

@@ -4,8 +4,8 @@
  */
 import type { Signature } from "../../conversation/conversation.ts";
 import type { AnswerEvent, OpenedPart } from "../../conversation/events.ts";
-import { countOf, objectOf, stringOf, type JsonObject } from "../../json.ts";
-import type { Facts } from "../../usage.ts";
+import { countOf, objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
+import type { Facts } from "../../shared/usage.ts";
 import { EXCEPTION } from "../../stream/event-stream.ts";
 import type { ReadContext, StreamReader } from "../chat-format.ts";
 import { readCitation } from "./citations.ts";

@@ -1,6 +1,6 @@
 /** Finds usage and service tier in answers and stream events of Converse, which never name the model. */
-import { countOf, objectOf, stringOf, type JsonObject } from "../../json.ts";
-import type { Facts, Usage } from "../../usage.ts";
+import { countOf, objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
+import type { Facts, Usage } from "../../shared/usage.ts";
 
 /** Merges what an answer or the `metadata` event of a stream reports. @returns true when it has added something */
 export function learnFacts(answer: JsonObject, facts: Facts): boolean {

@@ -2,11 +2,11 @@
  * Embeddings in the form of the OpenAI API (`POST /embeddings`). They are no conversation, so requests and answers are
  * only passed on: the format has neither of the two sides.
  */
-import { invalidRequest } from "../../request-fields.ts";
-import { readModelName } from "../../model-name.ts";
+import { invalidRequest } from "../../shared/request-fields.ts";
+import { readModelName } from "../../shared/model-name.ts";
 import type { ChatFormat } from "../chat-format.ts";
 import { learnFacts } from "../completions/usage.ts";
-import type { Facts } from "../../usage.ts";
+import type { Facts } from "../../shared/usage.ts";
 
 export const embeddings: ChatFormat = {
   name: "Embeddings",

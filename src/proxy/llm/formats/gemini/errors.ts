@@ -1,6 +1,6 @@
 /** Prints errors in the form of the Gemini API: a google.rpc.Status whose code is the HTTP status. */
 import type { VendorError } from "../../conversation/events.ts";
-import type { JsonObject } from "../../json.ts";
+import type { JsonObject } from "../../shared/json.ts";
 
 /** Names of google.rpc.Code by HTTP status. */
 const STATUSES: ReadonlyMap<number, string> = new Map([

@@ -1,5 +1,5 @@
 /** The format of the Gemini API: `contents`, `candidates`, `usageMetadata`; model and streaming are in the path. */
-import type { Facts } from "../../usage.ts";
+import type { Facts } from "../../shared/usage.ts";
 import type { ChatFormat } from "../chat-format.ts";
 import { readError } from "../shared/read-error.ts";
 import { printGeminiError } from "./errors.ts";

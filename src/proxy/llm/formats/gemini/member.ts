@@ -2,7 +2,7 @@
  * Access to members of Gemini bodies. The API is protobuf, whose JSON form takes a name in camel case and in snake case
  * alike; answers and the official clients use camel case.
  */
-import type { Json, JsonObject } from "../../json.ts";
+import type { Json, JsonObject } from "../../shared/json.ts";
 
 const SNAKE_NAMES = new Map<string, string>();
 

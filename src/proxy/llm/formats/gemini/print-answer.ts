@@ -3,7 +3,7 @@ import type { Answer, Choice } from "../../conversation/answer.ts";
 import { argumentsObject } from "../../conversation/arguments.ts";
 import type { Part, Signature, Source } from "../../conversation/conversation.ts";
 import { printSignature } from "../../conversation/signature.ts";
-import { objectOf, type JsonObject } from "../../json.ts";
+import { objectOf, type JsonObject } from "../../shared/json.ts";
 import type { AnswerContext } from "../chat-format.ts";
 import { memberOf } from "./member.ts";
 import { printStop } from "./stop.ts";

@@ -4,7 +4,7 @@
  */
 import type { Conversation, FunctionTool, ToolChoice } from "../../conversation/conversation.ts";
 import type { Losses } from "../../conversation/losses.ts";
-import { objectOf, type Json, type JsonObject } from "../../json.ts";
+import { objectOf, type Json, type JsonObject } from "../../shared/json.ts";
 import type { PrintContext, PrintedRequest } from "../chat-format.ts";
 import { printGenerationConfig } from "./print-settings.ts";
 import { printSchema } from "./print-schema.ts";

@@ -3,7 +3,7 @@
  * is merged, `const` becomes an `enum` of one, a list of types becomes `nullable` or `anyOf`; unknown keywords are left
  * out. A reference in a ring stays, with its definitions.
  */
-import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../../json.ts";
+import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../../shared/json.ts";
 
 /** Keywords whose values are printed unchanged. */
 const COPIED = [

@@ -2,7 +2,7 @@
 import type { Conversation, ReasoningSettings } from "../../conversation/conversation.ts";
 import type { Losses } from "../../conversation/losses.ts";
 import { budgetOf, effortOf } from "../../conversation/reasoning.ts";
-import type { Json, JsonObject } from "../../json.ts";
+import type { Json, JsonObject } from "../../shared/json.ts";
 import { generationOf } from "./generation.ts";
 import { printSchema } from "./print-schema.ts";
 

@@ -10,8 +10,8 @@ import {
   type Turn,
 } from "../../conversation/conversation.ts";
 import type { Losses } from "../../conversation/losses.ts";
-import type { JsonObject } from "../../json.ts";
-import { invalidRequest } from "../../request-fields.ts";
+import type { JsonObject } from "../../shared/json.ts";
+import { invalidRequest } from "../../shared/request-fields.ts";
 import { NO_SIGNATURE } from "./generation.ts";
 import { mediaTypeOf } from "./media-types.ts";
 

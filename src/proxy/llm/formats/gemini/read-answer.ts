@@ -2,8 +2,8 @@
 import { ProxyError } from "../../../exchange/errors.ts";
 import type { Answer, Choice } from "../../conversation/answer.ts";
 import type { CallPart, Citation, Part, Signature, Source } from "../../conversation/conversation.ts";
-import { countOf, listOf, objectOf, stringOf, type JsonObject } from "../../json.ts";
-import type { Facts } from "../../usage.ts";
+import { countOf, listOf, objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
+import type { Facts } from "../../shared/usage.ts";
 import type { ReadContext } from "../chat-format.ts";
 import { readStop } from "./stop.ts";
 import { learnFacts } from "./usage.ts";

@@ -1,8 +1,15 @@
 /** Reads the parts of one content of a Gemini request. `read-request.ts` uses it. */
 import type { CallPart, Part, ResultPart, Source } from "../../conversation/conversation.ts";
 import { readSignature } from "../../conversation/signature.ts";
-import type { JsonObject } from "../../json.ts";
-import { invalidRequest, readBoolean, readObject, readObjects, readText, requireText } from "../../request-fields.ts";
+import type { JsonObject } from "../../shared/json.ts";
+import {
+  invalidRequest,
+  readBoolean,
+  readObject,
+  readObjects,
+  readText,
+  requireText,
+} from "../../shared/request-fields.ts";
 import { memberOf } from "./member.ts";
 
 /**

@@ -4,9 +4,16 @@
  */
 import { pathOf } from "../../../../lib/request-target.ts";
 import { addParts, type Conversation, type Part, type SystemText } from "../../conversation/conversation.ts";
-import type { Json, JsonObject } from "../../json.ts";
-import { readModelName, readPathModel } from "../../model-name.ts";
-import { invalidRequest, readObject, readObjects, readText, requireList, requireObject } from "../../request-fields.ts";
+import type { Json, JsonObject } from "../../shared/json.ts";
+import { readModelName, readPathModel } from "../../shared/model-name.ts";
+import {
+  invalidRequest,
+  readObject,
+  readObjects,
+  readText,
+  requireList,
+  requireObject,
+} from "../../shared/request-fields.ts";
 import type { LlmRequest, RequestContext } from "../chat-format.ts";
 import { readExtra } from "../shared/extra.ts";
 import { readGeminiPath } from "./path.ts";

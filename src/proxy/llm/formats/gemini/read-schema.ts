@@ -2,8 +2,8 @@
  * Reads a schema of the Gemini API, a subset of OpenAPI 3.0, as JSON Schema: types in lower case, `nullable` as a type,
  * limits as numbers, although protobuf writes 64-bit numbers as strings.
  */
-import type { Json, JsonObject } from "../../json.ts";
-import { readObject, readObjects } from "../../request-fields.ts";
+import type { Json, JsonObject } from "../../shared/json.ts";
+import { readObject, readObjects } from "../../shared/request-fields.ts";
 import { memberOf } from "./member.ts";
 
 const LIMITS = ["minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"] as const;

@@ -1,8 +1,15 @@
 /** Reads `generationConfig` of a Gemini request. `read-request.ts` uses it. */
 import type { Conversation, OutputFormat, ReasoningSettings, Sampling } from "../../conversation/conversation.ts";
 import type { Losses } from "../../conversation/losses.ts";
-import { listOf, type JsonObject } from "../../json.ts";
-import { invalidRequest, readBoolean, readCount, readNumber, readObject, readText } from "../../request-fields.ts";
+import { listOf, type JsonObject } from "../../shared/json.ts";
+import {
+  invalidRequest,
+  readBoolean,
+  readCount,
+  readNumber,
+  readObject,
+  readText,
+} from "../../shared/request-fields.ts";
 import { readStop } from "../shared/stop.ts";
 import { bothSpellings, memberOf } from "./member.ts";
 import { readSchema } from "./read-schema.ts";

@@ -4,8 +4,8 @@
  */
 import type { AudioPart, FilePart, ImagePart, Part, VendorPart } from "../../conversation/conversation.ts";
 import type { AnswerEvent, OpenedPart } from "../../conversation/events.ts";
-import { countOf, listOf, objectOf, stringOf, type JsonObject } from "../../json.ts";
-import type { Facts, Usage } from "../../usage.ts";
+import { countOf, listOf, objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
+import type { Facts, Usage } from "../../shared/usage.ts";
 import type { ReadContext, StreamReader } from "../chat-format.ts";
 import { readErrorObject } from "../shared/read-error.ts";
 import { AnswerCallIds, isBlocked, hasCitations, readCitations, readPart, requireAnswer } from "./read-answer.ts";

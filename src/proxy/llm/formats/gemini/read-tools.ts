@@ -1,7 +1,7 @@
 /** Reads `tools` and `toolConfig` of a Gemini request. `read-request.ts` uses it. */
 import type { Tool, ToolChoice } from "../../conversation/conversation.ts";
-import type { JsonObject } from "../../json.ts";
-import { readObject, readObjects, readText, requireList, requireText } from "../../request-fields.ts";
+import type { JsonObject } from "../../shared/json.ts";
+import { readObject, readObjects, readText, requireList, requireText } from "../../shared/request-fields.ts";
 import { readSchema } from "./read-schema.ts";
 import { memberOf } from "./member.ts";
 

@@ -1,6 +1,6 @@
 /** Reasons why an answer ended, in the words of the Gemini API. */
 import type { StopReason } from "../../conversation/answer.ts";
-import type { Json } from "../../json.ts";
+import type { Json } from "../../shared/json.ts";
 
 const FILTERED: ReadonlySet<Json | undefined> = new Set(
   (

@@ -1,6 +1,6 @@
 /** Finds model, usage and service tier in answers of the Gemini API, and prints usage for its clients. */
-import { countOf, objectOf, stringOf, type Json, type JsonObject } from "../../json.ts";
-import type { Facts, Usage } from "../../usage.ts";
+import { countOf, objectOf, stringOf, type Json, type JsonObject } from "../../shared/json.ts";
+import type { Facts, Usage } from "../../shared/usage.ts";
 
 /** Merges what an answer or an event reports. @returns true when it has added something */
 export function learnFacts(answer: JsonObject, facts: Facts): boolean {

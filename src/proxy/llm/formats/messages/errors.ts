@@ -1,6 +1,6 @@
 /** Prints errors in the form of the Anthropic API: for Messages and MessagesTokenCount. */
 import type { VendorError } from "../../conversation/events.ts";
-import type { JsonObject } from "../../json.ts";
+import type { JsonObject } from "../../shared/json.ts";
 import { errorType } from "../completions/errors.ts";
 
 /** @param status HTTP status of the answer; undefined inside a stream */

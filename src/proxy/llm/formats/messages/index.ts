@@ -2,7 +2,7 @@
  * The format of Anthropic messages: content blocks, usage that excludes cached tokens, streams that open with
  * `message_start`.
  */
-import type { Facts } from "../../usage.ts";
+import type { Facts } from "../../shared/usage.ts";
 import type { ChatFormat } from "../chat-format.ts";
 import { readError } from "../shared/read-error.ts";
 import { printMessagesError } from "./errors.ts";

@@ -4,7 +4,7 @@ import type { Answer, StopReason } from "../../conversation/answer.ts";
 import type { Part, Signature } from "../../conversation/conversation.ts";
 import { printCallId } from "../../conversation/call-id.ts";
 import { printSignature } from "../../conversation/signature.ts";
-import type { JsonObject } from "../../json.ts";
+import type { JsonObject } from "../../shared/json.ts";
 import { printUsage } from "./usage.ts";
 
 export function printAnswer({ id, model, choices, facts }: Answer): JsonObject {

@@ -12,8 +12,8 @@ import {
   type ToolChoice,
 } from "../../conversation/conversation.ts";
 import type { Losses } from "../../conversation/losses.ts";
-import type { JsonObject } from "../../json.ts";
-import { invalidRequest } from "../../request-fields.ts";
+import type { JsonObject } from "../../shared/json.ts";
+import { invalidRequest } from "../../shared/request-fields.ts";
 import type { PrintContext, PrintedRequest } from "../chat-format.ts";
 import { AllowedNames } from "../shared/allowed-names.ts";
 import { printExtra } from "../shared/extra.ts";

@@ -2,8 +2,8 @@
 import { ProxyError } from "../../../exchange/errors.ts";
 import type { Answer, Stop, StopReason } from "../../conversation/answer.ts";
 import type { Part } from "../../conversation/conversation.ts";
-import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../../json.ts";
-import type { Facts } from "../../usage.ts";
+import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../../shared/json.ts";
+import type { Facts } from "../../shared/usage.ts";
 import type { ReadContext } from "../chat-format.ts";
 import { learnFacts } from "./usage.ts";
 

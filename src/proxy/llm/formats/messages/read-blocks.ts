@@ -2,7 +2,7 @@
 import type { CacheMark, FilePart, Part, ResultPart, Signature, Source } from "../../conversation/conversation.ts";
 import { readCallId } from "../../conversation/call-id.ts";
 import { readSignature } from "../../conversation/signature.ts";
-import type { Json, JsonObject } from "../../json.ts";
+import type { Json, JsonObject } from "../../shared/json.ts";
 import {
   invalidRequest,
   readBoolean,
@@ -11,7 +11,7 @@ import {
   readText,
   requireObject,
   requireText,
-} from "../../request-fields.ts";
+} from "../../shared/request-fields.ts";
 
 /** @throws ProxyError llm_request_invalid */
 export function readBlocks(content: Json | undefined, path: string): Part[] {

@@ -12,8 +12,8 @@ import {
   type Tool,
   type ToolChoice,
 } from "../../conversation/conversation.ts";
-import type { Json, JsonObject } from "../../json.ts";
-import { readModelName } from "../../model-name.ts";
+import type { Json, JsonObject } from "../../shared/json.ts";
+import { readModelName } from "../../shared/model-name.ts";
 import {
   invalidRequest,
   readBoolean,
@@ -25,7 +25,7 @@ import {
   requireList,
   requireObject,
   requireText,
-} from "../../request-fields.ts";
+} from "../../shared/request-fields.ts";
 import type { LlmRequest, RequestContext } from "../chat-format.ts";
 import { readGeminiPath } from "../gemini/path.ts";
 import { readExtra } from "../shared/extra.ts";

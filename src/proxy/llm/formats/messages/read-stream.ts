@@ -1,7 +1,7 @@
 /** Reads the events of a streamed answer of the Messages API. */
 import type { AnswerEvent, OpenedPart } from "../../conversation/events.ts";
-import { countOf, objectOf, stringOf, type JsonObject } from "../../json.ts";
-import type { Facts } from "../../usage.ts";
+import { countOf, objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
+import type { Facts } from "../../shared/usage.ts";
 import type { ReadContext, StreamReader } from "../chat-format.ts";
 import { readErrorObject } from "../shared/read-error.ts";
 import { readStopReason } from "./read-answer.ts";

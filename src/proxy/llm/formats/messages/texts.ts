@@ -1,5 +1,5 @@
 /** The texts of Messages bodies (Anthropic API) that prompt guards look at. */
-import { objectOf, stringOf, type Json, type JsonObject } from "../../json.ts";
+import { objectOf, stringOf, type Json, type JsonObject } from "../../shared/json.ts";
 import {
   flatText,
   objectsIn,

@@ -5,7 +5,7 @@
 import { budgetOf, effortOf } from "../../conversation/reasoning.ts";
 import type { Conversation, Part, ReasoningSettings, Turn } from "../../conversation/conversation.ts";
 import type { Losses } from "../../conversation/losses.ts";
-import type { JsonObject } from "../../json.ts";
+import type { JsonObject } from "../../shared/json.ts";
 import { refusesSampling, thinksAdaptively } from "./model.ts";
 
 /** The smallest thinking budget that providers accept. */

@@ -1,6 +1,6 @@
 /** Finds model, usage and service tier in answers and stream events of the Messages API. */
-import { countOf, objectOf, stringOf, type JsonObject } from "../../json.ts";
-import type { Facts, Usage } from "../../usage.ts";
+import { countOf, objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
+import type { Facts, Usage } from "../../shared/usage.ts";
 
 /**
  * Merges what an answer, or the message of an event, reports. Counts in a stream are running totals: a later count

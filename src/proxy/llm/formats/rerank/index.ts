@@ -2,9 +2,9 @@
  * Rerank in the form that Cohere made known (`POST /rerank`): a query, documents, and their relevance. Like Embeddings it
  * is only passed on, or put into a provider's own form.
  */
-import { readModelName } from "../../model-name.ts";
-import { requireList, requireText } from "../../request-fields.ts";
-import type { Facts } from "../../usage.ts";
+import { readModelName } from "../../shared/model-name.ts";
+import { requireList, requireText } from "../../shared/request-fields.ts";
+import type { Facts } from "../../shared/usage.ts";
 import type { ChatFormat } from "../chat-format.ts";
 import { learnFacts } from "../completions/usage.ts";
 

@@ -1,5 +1,5 @@
 /** The format of OpenAI responses: `input` items, `output` items, streams of named events. */
-import type { Facts } from "../../usage.ts";
+import type { Facts } from "../../shared/usage.ts";
 import type { ChatFormat } from "../chat-format.ts";
 import { printCompletionsError } from "../completions/errors.ts";
 import { readError } from "../shared/read-error.ts";

@@ -2,7 +2,7 @@
 import type { Answer } from "../../conversation/answer.ts";
 import type { Citation, Part } from "../../conversation/conversation.ts";
 import { printSignature } from "../../conversation/signature.ts";
-import { objectOf, type JsonObject } from "../../json.ts";
+import { objectOf, type JsonObject } from "../../shared/json.ts";
 import type { AnswerContext } from "../chat-format.ts";
 import {
   identifierOf,

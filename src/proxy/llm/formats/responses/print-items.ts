@@ -1,8 +1,8 @@
 /** Prints the turns of a conversation as input items of a Responses request. `print-request.ts` uses it. */
 import type { CacheMark, Conversation, Part, ResultPart, Source } from "../../conversation/conversation.ts";
 import type { Losses } from "../../conversation/losses.ts";
-import type { JsonObject } from "../../json.ts";
-import { invalidRequest } from "../../request-fields.ts";
+import type { JsonObject } from "../../shared/json.ts";
+import { invalidRequest } from "../../shared/request-fields.ts";
 import { printUrl } from "../shared/data-url.ts";
 
 export interface ItemContext {

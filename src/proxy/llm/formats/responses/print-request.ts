@@ -2,8 +2,8 @@
 import type { Conversation, FunctionTool, Tool, ToolChoice } from "../../conversation/conversation.ts";
 import { effortOf } from "../../conversation/reasoning.ts";
 import type { Losses } from "../../conversation/losses.ts";
-import type { JsonObject } from "../../json.ts";
-import { invalidRequest } from "../../request-fields.ts";
+import type { JsonObject } from "../../shared/json.ts";
+import { invalidRequest } from "../../shared/request-fields.ts";
 import type { PrintContext, PrintedRequest } from "../chat-format.ts";
 import { printExtra } from "../shared/extra.ts";
 import { printInput, printSystemItem, type ItemContext } from "./print-items.ts";

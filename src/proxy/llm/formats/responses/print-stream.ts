@@ -18,8 +18,8 @@ import type { AnswerEvent, VendorError } from "../../conversation/events.ts";
 import type { Signature } from "../../conversation/conversation.ts";
 import { unwrapFreeText } from "../../conversation/free-text.ts";
 import { printSignature } from "../../conversation/signature.ts";
-import type { JsonObject } from "../../json.ts";
-import type { Usage } from "../../usage.ts";
+import type { JsonObject } from "../../shared/json.ts";
+import type { Usage } from "../../shared/usage.ts";
 import type { AnswerContext, StreamPrinter } from "../chat-format.ts";
 import { itemIdentifier, printAnnotations } from "./print-answer.ts";
 import {

@@ -2,8 +2,8 @@
 import { ProxyError } from "../../../exchange/errors.ts";
 import type { Answer, Stop } from "../../conversation/answer.ts";
 import type { CallPart, Citation, Part } from "../../conversation/conversation.ts";
-import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../../json.ts";
-import type { Facts } from "../../usage.ts";
+import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../../shared/json.ts";
+import type { Facts } from "../../shared/usage.ts";
 import type { ReadContext } from "../chat-format.ts";
 import { readErrorObject } from "../shared/read-error.ts";
 import { learnResponse } from "./usage.ts";

@@ -16,8 +16,8 @@ import {
 import { wrapFreeText } from "../../conversation/free-text.ts";
 import { readCallId } from "../../conversation/call-id.ts";
 import { readSignature } from "../../conversation/signature.ts";
-import type { Json, JsonObject } from "../../json.ts";
-import { invalidRequest, readObjects, readText, requireObject, requireText } from "../../request-fields.ts";
+import type { Json, JsonObject } from "../../shared/json.ts";
+import { invalidRequest, readObjects, readText, requireObject, requireText } from "../../shared/request-fields.ts";
 import { readUrl } from "../shared/data-url.ts";
 import { qualifiedName, readTools } from "./tools.ts";
 

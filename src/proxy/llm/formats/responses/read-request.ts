@@ -4,8 +4,8 @@
  */
 import type { Conversation, OutputFormat, ReasoningSettings } from "../../conversation/conversation.ts";
 import type { Losses } from "../../conversation/losses.ts";
-import type { Json, JsonObject } from "../../json.ts";
-import { readModelName } from "../../model-name.ts";
+import type { Json, JsonObject } from "../../shared/json.ts";
+import { readModelName } from "../../shared/model-name.ts";
 import {
   invalidRequest,
   readBoolean,
@@ -16,7 +16,7 @@ import {
   readText,
   requireObject,
   requireText,
-} from "../../request-fields.ts";
+} from "../../shared/request-fields.ts";
 import type { LlmRequest, RequestContext } from "../chat-format.ts";
 import { readExtra } from "../shared/extra.ts";
 import { readInput } from "./read-items.ts";

@@ -7,7 +7,7 @@
  */
 import { ProxyError } from "../../../exchange/errors.ts";
 import type { AnswerEvent, OpenedPart } from "../../conversation/events.ts";
-import { countOf, objectOf, stringOf, type JsonObject } from "../../json.ts";
+import { countOf, objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
 import type { ReadContext, StreamReader } from "../chat-format.ts";
 import { readErrorObject } from "../shared/read-error.ts";
 import { readCallHead, readCitation, readSeal, readStop } from "./read-answer.ts";

@@ -5,8 +5,8 @@
 import { hash, randomBytes } from "node:crypto";
 import type { Stop } from "../../conversation/answer.ts";
 import type { VendorError } from "../../conversation/events.ts";
-import { objectOf, stringOf, type Json, type JsonObject } from "../../json.ts";
-import type { Usage } from "../../usage.ts";
+import { objectOf, stringOf, type Json, type JsonObject } from "../../shared/json.ts";
+import type { Usage } from "../../shared/usage.ts";
 import type { AnswerContext } from "../chat-format.ts";
 import { printUsage } from "./usage.ts";
 

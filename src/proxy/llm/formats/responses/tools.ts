@@ -6,7 +6,7 @@
 import { printCallId } from "../../conversation/call-id.ts";
 import type { CallPart, FunctionTool, ToolChoice } from "../../conversation/conversation.ts";
 import { FREE_TEXT_SCHEMA, unwrapFreeText } from "../../conversation/free-text.ts";
-import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../../json.ts";
+import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../../shared/json.ts";
 import {
   invalidRequest,
   readBoolean,
@@ -15,7 +15,7 @@ import {
   readText,
   requireObject,
   requireText,
-} from "../../request-fields.ts";
+} from "../../shared/request-fields.ts";
 
 /** @throws ProxyError llm_request_invalid for a tool that OpenAI runs itself */
 export function readTools(tools: Json | undefined, path: string): FunctionTool[] {

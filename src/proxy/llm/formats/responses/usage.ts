@@ -1,6 +1,6 @@
 /** Finds model, usage and service tier in response objects and in the events of their streams. */
-import { countOf, objectOf, stringOf, type JsonObject } from "../../json.ts";
-import type { Facts, Usage } from "../../usage.ts";
+import { countOf, objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
+import type { Facts, Usage } from "../../shared/usage.ts";
 
 /** Merges what a response object reports. @returns true when it has added something */
 export function learnResponse(response: JsonObject, facts: Facts): boolean {

@@ -1,6 +1,6 @@
 /** URLs of images and files in requests: data URLs (RFC 2397) carry the bytes, others say where they are. */
 import type { Source } from "../../conversation/conversation.ts";
-import { invalidRequest } from "../../request-fields.ts";
+import { invalidRequest } from "../../shared/request-fields.ts";
 
 /**
  * @param path of the URL, for the error

@@ -1,7 +1,7 @@
 /** Top-level fields that only the vendor of the client's format knows. */
 import type { Conversation, Vendor, VendorFields } from "../../conversation/conversation.ts";
 import type { Losses } from "../../conversation/losses.ts";
-import type { JsonObject } from "../../json.ts";
+import type { JsonObject } from "../../shared/json.ts";
 
 /** Collects the fields of a body that its reader does not understand. `null` counts as absent. */
 export function readExtra(body: JsonObject, read: ReadonlySet<string>, vendor: Vendor): VendorFields {

@@ -4,7 +4,7 @@
  * load balancers in front of a provider answer in forms of their own.
  */
 import type { VendorError } from "../../conversation/events.ts";
-import { JsonError, listOf, objectOf, parseJson, stringOf, type Json, type JsonObject } from "../../json.ts";
+import { JsonError, listOf, objectOf, parseJson, stringOf, type Json, type JsonObject } from "../../shared/json.ts";
 
 /** Longest message that is passed on; a page of HTML tells nothing more. */
 const MAX_MESSAGE = 4096;

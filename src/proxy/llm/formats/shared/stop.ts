@@ -1,6 +1,6 @@
 /** Stop sequences, which may be one text or a list. */
-import type { Json } from "../../json.ts";
-import { readText, requireText } from "../../request-fields.ts";
+import type { Json } from "../../shared/json.ts";
+import { readText, requireText } from "../../shared/request-fields.ts";
 
 /** @returns undefined when there is none; empty sequences are dropped, because providers refuse them */
 export function readStop(stop: Json | undefined, path: string): readonly string[] | undefined {

@@ -2,8 +2,8 @@
  * Token counts of the Gemini API (`models/<model>:countTokens`). The body is that of Vertex AI, where instructions and
  * tools stand beside `contents`; the Gemini API itself takes them in `generateContentRequest`, which is unwrapped here.
  */
-import { countOf, listOf, objectOf, type Json, type JsonObject } from "../../json.ts";
-import { requireObject } from "../../request-fields.ts";
+import { countOf, listOf, objectOf, type Json, type JsonObject } from "../../shared/json.ts";
+import { requireObject } from "../../shared/request-fields.ts";
 import type { ChatFormat } from "../chat-format.ts";
 import { memberOf } from "../gemini/member.ts";
 import { parseRequest } from "../gemini/read-request.ts";

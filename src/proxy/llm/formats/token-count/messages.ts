@@ -1,5 +1,5 @@
 /** Token counts of the Anthropic API (`POST /messages/count_tokens`): the body of a message without its settings. */
-import { countOf, listOf, objectOf, type Json } from "../../json.ts";
+import { countOf, listOf, objectOf, type Json } from "../../shared/json.ts";
 import type { ChatFormat } from "../chat-format.ts";
 import { parseRequest } from "../messages/read-request.ts";
 import { messagesTexts } from "../messages/texts.ts";

@@ -2,7 +2,7 @@
  * Estimates the tokens of a prompt: those of its texts and tools, and what a model adds around each message. The two
  * formats of token counts use it for models whose provider does not count.
  */
-import type { Json, JsonObject } from "../../json.ts";
+import type { Json, JsonObject } from "../../shared/json.ts";
 import { TokenCounter } from "../../tokens/token-counter.ts";
 import type { FormatTexts } from "../guarded-text.ts";
 

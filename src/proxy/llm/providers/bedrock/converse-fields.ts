@@ -2,8 +2,8 @@
 import type { BedrockGuardrail } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../../../lib/header-list.ts";
 import type { Losses } from "../../conversation/losses.ts";
-import { objectOf, parseObject, type JsonObject } from "../../json.ts";
-import { invalidRequest } from "../../request-fields.ts";
+import { objectOf, parseObject, type JsonObject } from "../../shared/json.ts";
+import { invalidRequest } from "../../shared/request-fields.ts";
 
 export const METADATA_HEADER = "x-bedrock-metadata";
 export const BETA_HEADER = "anthropic-beta";

@@ -3,8 +3,8 @@
  * may carry the fields of the dialect too.
  */
 import type { HeaderList } from "../../../../lib/header-list.ts";
-import { countOf, listOf, objectOf, type JsonObject } from "../../json.ts";
-import { invalidRequest, readBoolean, readCount, readText } from "../../request-fields.ts";
+import { countOf, listOf, objectOf, type JsonObject } from "../../shared/json.ts";
+import { invalidRequest, readBoolean, readCount, readText } from "../../shared/request-fields.ts";
 import type { OperationForm } from "../provider.ts";
 import { printEmbeddings, readInput } from "../shared/embedding-list.ts";
 

@@ -1,7 +1,7 @@
 /** Rerank on Bedrock: the operation of its agents' runtime, asked in the form that rerank clients share. */
 import { ProxyError } from "../../../exchange/errors.ts";
-import { objectOf, type JsonObject } from "../../json.ts";
-import { invalidRequest, readCount, requireText } from "../../request-fields.ts";
+import { objectOf, type JsonObject } from "../../shared/json.ts";
+import { invalidRequest, readCount, requireText } from "../../shared/request-fields.ts";
 import type { OperationForm } from "../provider.ts";
 import { printRanking, readDocuments } from "../shared/ranking.ts";
 

@@ -3,7 +3,7 @@
  * service only counts.
  */
 import { ProxyError } from "../../../exchange/errors.ts";
-import { countOf, type JsonObject } from "../../json.ts";
+import { countOf, type JsonObject } from "../../shared/json.ts";
 import type { OperationForm } from "../provider.ts";
 
 /** Whether the service counts for a model: it knows foundation models alone, and no profile in their place. */

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { objectOf, parseObject, stringOf } from "../../json.ts";
+import { objectOf, parseObject, stringOf } from "../../shared/json.ts";
 
 const HOST = "github.com";
 

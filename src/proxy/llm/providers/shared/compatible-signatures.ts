@@ -3,7 +3,7 @@
  * call without a signature. Both providers of Google use it.
  */
 import { NO_SIGNATURE, needsSignatures } from "../../formats/gemini/generation.ts";
-import { listOf, objectOf, type JsonObject } from "../../json.ts";
+import { listOf, objectOf, type JsonObject } from "../../shared/json.ts";
 import type { ProviderCall } from "../provider.ts";
 
 /** Of parallel calls the first one is signed. */

@@ -1,7 +1,7 @@
 /** What providers with a form of their own for embeddings share: the texts of a request, and the list of an answer. */
 import { ProxyError } from "../../../exchange/errors.ts";
-import { listOf, type Json, type JsonObject } from "../../json.ts";
-import { invalidRequest, readText, requireText } from "../../request-fields.ts";
+import { listOf, type Json, type JsonObject } from "../../shared/json.ts";
+import { invalidRequest, readText, requireText } from "../../shared/request-fields.ts";
 
 /** Reads `input`. Tokens cannot be sent, because each model has its own. @throws ProxyError llm_request_invalid */
 export function readInput(body: JsonObject): string[] {

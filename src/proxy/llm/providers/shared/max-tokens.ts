@@ -1,5 +1,5 @@
 /** Renames the limit of tokens in chat completions: gpt models of OpenAI and Azure refuse the older name. */
-import type { JsonObject } from "../../json.ts";
+import type { JsonObject } from "../../shared/json.ts";
 import type { ProviderCall } from "../provider.ts";
 
 export function moveMaxTokens(body: JsonObject, { wire, model }: ProviderCall): void {

@@ -1,7 +1,7 @@
 /** What providers with a form of their own for rerank share: the documents of a request, and the list of an answer. */
 import { ProxyError } from "../../../exchange/errors.ts";
-import { countOf, listOf, objectOf, stringOf, type Json, type JsonObject } from "../../json.ts";
-import { readBoolean, requireList, requireObject, requireText } from "../../request-fields.ts";
+import { countOf, listOf, objectOf, stringOf, type Json, type JsonObject } from "../../shared/json.ts";
+import { readBoolean, requireList, requireObject, requireText } from "../../shared/request-fields.ts";
 
 /** Reads `documents`, which are texts or objects with one. @throws ProxyError llm_request_invalid */
 export function readDocuments(body: JsonObject): string[] {

@@ -3,8 +3,8 @@
  * become a list of embeddings.
  */
 import { ProxyError } from "../../../exchange/errors.ts";
-import { countOf, objectOf, type JsonObject } from "../../json.ts";
-import { readBoolean, readCount, readText } from "../../request-fields.ts";
+import { countOf, objectOf, type JsonObject } from "../../shared/json.ts";
+import { readBoolean, readCount, readText } from "../../shared/request-fields.ts";
 import type { OperationForm } from "../provider.ts";
 import { printEmbeddings, readInput } from "../shared/embedding-list.ts";
 

@@ -2,7 +2,7 @@
  * Adjusts requests of the Messages format for Claude models on Vertex AI: the model is in the path, the version in the
  * body, and fields that the platform refuses are left out. index.ts uses it.
  */
-import { listOf, objectOf, type Json, type JsonObject } from "../../json.ts";
+import { listOf, objectOf, type Json, type JsonObject } from "../../shared/json.ts";
 
 const VERSION = "vertex-2023-10-16";
 

@@ -1,8 +1,8 @@
 /** Rerank on Vertex AI: the ranking service of Discovery Engine, asked in the form that rerank clients share. */
 import { ProxyError } from "../../../exchange/errors.ts";
-import { objectOf, stringOf, type JsonObject } from "../../json.ts";
+import { objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
 import type { OperationForm } from "../provider.ts";
-import { readCount, requireText } from "../../request-fields.ts";
+import { readCount, requireText } from "../../shared/request-fields.ts";
 import { printRanking, readDocuments } from "../shared/ranking.ts";
 
 export const ranking: OperationForm = { printRequest, readAnswer };

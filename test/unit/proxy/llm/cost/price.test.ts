@@ -5,7 +5,7 @@ import { doubleOf, isDouble } from "../../../../../src/cel/values.ts";
 import { Catalog } from "../../../../../src/proxy/llm/cost/catalog.ts";
 import { parseCatalogSource } from "../../../../../src/proxy/llm/cost/catalog-source.ts";
 import { priceUsage, type LookupStatus } from "../../../../../src/proxy/llm/cost/price.ts";
-import type { Usage } from "../../../../../src/proxy/llm/usage.ts";
+import type { Usage } from "../../../../../src/proxy/llm/shared/usage.ts";
 
 const ALL = {
   input: "2.5",

@@ -6,7 +6,7 @@ import { ProxyError } from "../../../../../src/proxy/exchange/errors.ts";
 import type { AnswerEvent } from "../../../../../src/proxy/llm/conversation/events.ts";
 import type { ProviderSide } from "../../../../../src/proxy/llm/formats/chat-format.ts";
 import { converse } from "../../../../../src/proxy/llm/formats/converse/index.ts";
-import type { JsonObject } from "../../../../../src/proxy/llm/json.ts";
+import type { JsonObject } from "../../../../../src/proxy/llm/shared/json.ts";
 import { EventStreamParser } from "../../../../../src/proxy/llm/stream/event-stream.ts";
 import { streamOf, type BedrockAnswer } from "../../../../support/servers/llm/bedrock-stream.ts";
 import { assertProperty } from "../../../../support/fixtures/seed.ts";

@@ -8,7 +8,7 @@ import type { ClientSide, PrintedRequest, ProviderSide } from "../../../../../sr
 import { completions } from "../../../../../src/proxy/llm/formats/completions/index.ts";
 import { converse } from "../../../../../src/proxy/llm/formats/converse/index.ts";
 import { messages } from "../../../../../src/proxy/llm/formats/messages/index.ts";
-import type { JsonObject } from "../../../../../src/proxy/llm/json.ts";
+import type { JsonObject } from "../../../../../src/proxy/llm/shared/json.ts";
 import { findConverseFault } from "../../../../support/servers/llm/bedrock-checks.ts";
 import { assertProperty } from "../../../../support/fixtures/seed.ts";
 

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { ProxyError, type ProxyErrorCode } from "../../../../../src/proxy/exchange/errors.ts";
 import { Losses } from "../../../../../src/proxy/llm/conversation/losses.ts";
 import { responses } from "../../../../../src/proxy/llm/formats/responses/index.ts";
-import type { JsonObject } from "../../../../../src/proxy/llm/json.ts";
+import type { JsonObject } from "../../../../../src/proxy/llm/shared/json.ts";
 import { checkOrder, plain } from "../../../../support/fixtures/hub-events.ts";
 import { assertProperty } from "../../../../support/fixtures/seed.ts";
 

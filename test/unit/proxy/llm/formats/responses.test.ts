@@ -6,7 +6,7 @@ import type { Answer } from "../../../../../src/proxy/llm/conversation/answer.ts
 import type { AnswerEvent } from "../../../../../src/proxy/llm/conversation/events.ts";
 import { Losses } from "../../../../../src/proxy/llm/conversation/losses.ts";
 import { responses } from "../../../../../src/proxy/llm/formats/responses/index.ts";
-import type { JsonObject } from "../../../../../src/proxy/llm/json.ts";
+import type { JsonObject } from "../../../../../src/proxy/llm/shared/json.ts";
 import { checkOrder, partsOf, plain } from "../../../../support/fixtures/hub-events.ts";
 
 const { client, provider } = responses;

@@ -6,7 +6,7 @@ import { geminiTexts } from "../../../../../src/proxy/llm/formats/gemini/texts.t
 import type { FormatTexts, GuardedText } from "../../../../../src/proxy/llm/formats/guarded-text.ts";
 import { messagesTexts } from "../../../../../src/proxy/llm/formats/messages/texts.ts";
 import { responsesTexts } from "../../../../../src/proxy/llm/formats/responses/texts.ts";
-import type { JsonObject } from "../../../../../src/proxy/llm/json.ts";
+import type { JsonObject } from "../../../../../src/proxy/llm/shared/json.ts";
 
 interface Case {
   readonly texts: FormatTexts;

@@ -4,7 +4,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { AiPolicySchema, RouteType } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { compileUnchecked } from "../../../../../src/cel/compile/compile-expression.ts";
 import { environmentOf } from "../../../../../src/cel/environments/phases.ts";
-import type { JsonObject } from "../../../../../src/proxy/llm/json.ts";
+import type { JsonObject } from "../../../../../src/proxy/llm/shared/json.ts";
 import { compileAiPolicies, type AiPolicies } from "../../../../../src/proxy/llm/policies/index.ts";
 import type { FormatName } from "../../../../../src/proxy/llm/formats/chat-format.ts";
 import type { Exchange } from "../../../../../src/proxy/exchange/exchange.ts";

@@ -3,9 +3,9 @@
  * so a model that cannot be compiled is refused here, before it could close the others.
  */
 import { create } from "@bufbuild/protobuf";
-import { BackendSchema, type Backend, type Model } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { compileModels } from "./models/compile.ts";
-import type { BackendDeps } from "../backends/handler.ts";
+import { BackendSchema, type Backend, type Model } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { compileModels } from "./compile.ts";
+import type { BackendDeps } from "../../backends/handler.ts";
 
 export class ModelStore {
   readonly #depsOf: (backend: Backend) => BackendDeps;

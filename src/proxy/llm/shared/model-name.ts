@@ -1,5 +1,5 @@
 /** Names of models from clients, which get into logs, labels and paths. */
-import { ProxyError } from "../exchange/errors.ts";
+import { ProxyError } from "../../exchange/errors.ts";
 import type { Json } from "./json.ts";
 
 /** Matches control characters. */

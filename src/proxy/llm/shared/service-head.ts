@@ -2,13 +2,13 @@
  * The head of a call to a service of the user's own, whose headers, path, method and authority may be computed by
  * expressions. Webhooks of guards and callouts of models use it.
  */
-import type { HeaderExpression } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Expression } from "../../cel/expression.ts";
-import type { Scope } from "../../cel/scope.ts";
-import type { HeaderList } from "../../lib/header-list.ts";
-import type { BackendDeps } from "../backends/handler.ts";
-import { fieldValueOf } from "../policies/shared/expression-support.ts";
-import { editableName } from "../policies/shared/header-options.ts";
+import type { HeaderExpression } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Expression } from "../../../cel/expression.ts";
+import type { Scope } from "../../../cel/scope.ts";
+import type { HeaderList } from "../../../lib/header-list.ts";
+import type { BackendDeps } from "../../backends/handler.ts";
+import { fieldValueOf } from "../../policies/shared/expression-support.ts";
+import { editableName } from "../../policies/shared/header-options.ts";
 
 /** Visible ASCII beginning with a slash: other characters could split the request line. */
 const TARGET = /^\/[\u0021-\u007e]*$/;

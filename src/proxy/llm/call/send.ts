@@ -2,19 +2,19 @@
  * Sends one call to a provider and turns its response into the reply: the attempt that health and retries look at, the
  * span, the signature and the time limit. The LLM handler and the operations use it.
  */
-import { Attempt } from "../backends/attempt.ts";
-import type { Outgoing } from "../backends/transformation.ts";
-import type { Body } from "../exchange/body.ts";
-import type { Reply, RoutedExchange } from "../exchange/exchange.ts";
-import { beginCallSpan, type CallHead } from "../observability/tracing/call-span.ts";
-import type { OutboundSpan } from "../observability/tracing/outbound-span.ts";
-import type { RequestTrace } from "../observability/tracing/request-trace.ts";
-import { nameOfTarget } from "../upstream/dial/connection-settings.ts";
-import { fixedVersion } from "../upstream/http-version.ts";
-import type { Upstream, UpstreamRequest, UpstreamResponse } from "../upstream/upstream.ts";
+import { Attempt } from "../../backends/attempt.ts";
+import type { Outgoing } from "../../backends/transformation.ts";
+import type { Body } from "../../exchange/body.ts";
+import type { Reply, RoutedExchange } from "../../exchange/exchange.ts";
+import { beginCallSpan, type CallHead } from "../../observability/tracing/call-span.ts";
+import type { OutboundSpan } from "../../observability/tracing/outbound-span.ts";
+import type { RequestTrace } from "../../observability/tracing/request-trace.ts";
+import { nameOfTarget } from "../../upstream/dial/connection-settings.ts";
+import { fixedVersion } from "../../upstream/http-version.ts";
+import type { Upstream, UpstreamRequest, UpstreamResponse } from "../../upstream/upstream.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Ledger } from "./ledger.ts";
-import type { ProviderCall } from "./providers/provider.ts";
+import type { ProviderCall } from "../providers/provider.ts";
 
 /** One call to a provider. */
 export interface Call {

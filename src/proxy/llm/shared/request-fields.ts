@@ -2,7 +2,7 @@
  * Typed access to fields of a client's request body, for formats and converters. A field of another type is refused
  * with 400 and its path. `null` counts as absent, as the providers treat it.
  */
-import { ProxyError } from "../exchange/errors.ts";
+import { ProxyError } from "../../exchange/errors.ts";
 import type { Json, JsonObject } from "./json.ts";
 
 /** @param reason begins with the path of the field, if there is one */

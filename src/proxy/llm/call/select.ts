@@ -8,7 +8,7 @@ import {
   type PickDeps,
   type BalancedEndpoint,
   type PickOptions,
-} from "../balancing/pick.ts";
+} from "../../balancing/pick.ts";
 
 export class ProviderGroups<T extends BalancedEndpoint> {
   readonly #groups: readonly PriorityLevel<T>[];

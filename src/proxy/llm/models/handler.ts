@@ -3,18 +3,18 @@
  * It reads the name from the body, lets the router choose, and calls the provider of the chosen model as the handler of
  * `ai` backends does. Each attempt of a retry chooses anew. The registry creates one per place.
  */
-import type { Model, ModelsBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { pathOf } from "../../lib/request-target.ts";
-import type { BackendDeps, BackendHandler } from "../backends/handler.ts";
-import { ProxyError } from "../exchange/errors.ts";
-import type { RoutedExchange } from "../exchange/exchange.ts";
-import { clientFormatOf } from "./client-formats/index.ts";
-import { callProvider } from "./handler.ts";
-import { modelInPath, readModelName } from "./model-name.ts";
-import { readRequest } from "./request.ts";
-import { compileModels } from "./models/compile.ts";
-import { listModels } from "./models/list.ts";
-import { ModelRouter } from "./models/router.ts";
+import type { Model, ModelsBackend } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { pathOf } from "../../../lib/request-target.ts";
+import type { BackendDeps, BackendHandler } from "../../backends/handler.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import type { RoutedExchange } from "../../exchange/exchange.ts";
+import { clientFormatOf } from "../client-formats/index.ts";
+import { callProvider } from "../handler.ts";
+import { modelInPath, readModelName } from "../shared/model-name.ts";
+import { readRequest } from "../request.ts";
+import { compileModels } from "./compile.ts";
+import { listModels } from "./list.ts";
+import { ModelRouter } from "./router.ts";
 
 /** Root of expressions in which the name that the client asked for is kept. */
 const USER_MODEL = "gwproxy_user_model";

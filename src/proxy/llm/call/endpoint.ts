@@ -11,26 +11,26 @@ import {
   type Credential,
   type CredentialLocation,
   type Provider as ProviderNode,
-} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { ConfigError } from "../../lib/errors.ts";
-import { HeaderList } from "../../lib/header-list.ts";
-import type { Uint64 } from "../../lib/uint64.ts";
-import { hashEndpoint } from "../balancing/affinity.ts";
-import { placeCredential } from "../upstream/auth.ts";
-import type { BalancedEndpoint } from "../balancing/pick.ts";
-import { connectionOf, type UpstreamTarget } from "../upstream/dial/connection-settings.ts";
-import type { EndpointStats } from "../balancing/endpoint-stats.ts";
-import type { BackendDeps, ResolvedEndpoint } from "../backends/handler.ts";
-import { HealthRule } from "../balancing/health.ts";
-import { BackendTransformation, type Outgoing } from "../backends/transformation.ts";
-import { ProxyError } from "../exchange/errors.ts";
-import { appendPass } from "../exchange/cdn-loop.ts";
-import type { RoutedExchange } from "../exchange/exchange.ts";
-import { compilePromptGuards, type PromptGuards } from "./guards/run.ts";
-import { readGeminiPath } from "./formats/gemini/path.ts";
-import { providerOf } from "./providers/index.ts";
-import type { Provider, ProviderCall, Signer, Wire } from "./providers/provider.ts";
-import { compileAiPolicies, type AiPolicies } from "./policies/index.ts";
+} from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { ConfigError } from "../../../lib/errors.ts";
+import { HeaderList } from "../../../lib/header-list.ts";
+import type { Uint64 } from "../../../lib/uint64.ts";
+import { hashEndpoint } from "../../balancing/affinity.ts";
+import { placeCredential } from "../../upstream/auth.ts";
+import type { BalancedEndpoint } from "../../balancing/pick.ts";
+import { connectionOf, type UpstreamTarget } from "../../upstream/dial/connection-settings.ts";
+import type { EndpointStats } from "../../balancing/endpoint-stats.ts";
+import type { BackendDeps, ResolvedEndpoint } from "../../backends/handler.ts";
+import { HealthRule } from "../../balancing/health.ts";
+import { BackendTransformation, type Outgoing } from "../../backends/transformation.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import { appendPass } from "../../exchange/cdn-loop.ts";
+import type { RoutedExchange } from "../../exchange/exchange.ts";
+import { compilePromptGuards, type PromptGuards } from "../guards/run.ts";
+import { readGeminiPath } from "../formats/gemini/path.ts";
+import { providerOf } from "../providers/index.ts";
+import type { Provider, ProviderCall, Signer, Wire } from "../providers/provider.ts";
+import { compileAiPolicies, type AiPolicies } from "../policies/index.ts";
 
 export interface Endpoint extends BalancedEndpoint {
   readonly node: ProviderNode;

@@ -4,11 +4,11 @@
  * ledger too. Where a provider reports no usage, or the stream is left before it does, the usage is estimated, so that
  * no client gets around a budget.
  */
-import { Duration } from "../../cel/values.ts";
-import type { RoutedExchange } from "../exchange/exchange.ts";
-import type { Catalog } from "./cost/catalog.ts";
-import { LOOKUP_STATUS, priceUsage, type Price } from "./cost/price.ts";
-import type { Facts, Usage } from "./usage.ts";
+import { Duration } from "../../../cel/values.ts";
+import type { RoutedExchange } from "../../exchange/exchange.ts";
+import type { Catalog } from "../cost/catalog.ts";
+import { LOOKUP_STATUS, priceUsage, type Price } from "../cost/price.ts";
+import type { Facts, Usage } from "../shared/usage.ts";
 
 /** The request in expressions and telemetry. */
 export interface LlmRequestFacts {
