@@ -3,6 +3,7 @@
  * conversation. The LLM handler uses it.
  */
 import { Losses } from "./conversation/losses.ts";
+import { mayHoldMarks, restoreSignatures } from "./conversation/restore-signatures.ts";
 import type { Endpoint } from "./call/endpoint.ts";
 import type { Exchange } from "../exchange/exchange.ts";
 import type { ChatFormat, LlmRequest, PrintedRequest } from "./formats/chat-format.ts";
@@ -40,7 +41,12 @@ export function printProviderRequest(request: LlmRequest, translation: Translati
   endpoint.provider.adjustBody?.(body, { ...call, headers, losses }, endpoint.node);
   endpoint.policies.finalFields?.apply(body, exchange);
   // Always printed from the parsed body: of a repeated key the provider could otherwise read another value than we did.
-  return { body: Buffer.from(JSON.stringify(body)), toolNames, losses: losses.names };
+  let text = JSON.stringify(body);
+  if (translation.client === translation.provider && mayHoldMarks(text)) {
+    restoreSignatures(body, translation.provider.vendor);
+    text = JSON.stringify(body);
+  }
+  return { body: Buffer.from(text), toolNames, losses: losses.names };
 }
 
 function printBody(
