@@ -148,6 +148,7 @@ class TranslatedStream implements BodyStream, BodySink {
   #sink: BodySink | undefined;
   #output = "";
   #hasOutput = false;
+  #hasText = false;
   /** `open` until the answer is complete; `failed` after an error event. */
   #state: "open" | "complete" | "failed" = "open";
   #over = false;
@@ -185,10 +186,18 @@ class TranslatedStream implements BodyStream, BodySink {
       return false;
     }
     if (this.#state !== "failed") return this.#flush();
+    this.#source.destroy();
+    if (!this.#hasOutput && !this.#hasText) return this.#refuse();
     this.#flush();
     this.#close("partial");
-    this.#source.destroy();
     this.#sink?.end([]);
+    return false;
+  }
+
+  /** Fails the attempt: an error that comes first leaves time for a status, and for a retry. */
+  #refuse(): false {
+    this.#close("failed");
+    this.#sink?.error(new ProxyError("llm_response_invalid", { detail: "the stream begins with an error" }));
     return false;
   }
 
@@ -257,6 +266,7 @@ class TranslatedStream implements BodyStream, BodySink {
         this.#state = "failed";
         break;
       case "delta":
+        this.#hasText = true;
         if (this.#context.ledger.countsText) this.#context.ledger.addText(Buffer.byteLength(event.text));
         break;
       default:

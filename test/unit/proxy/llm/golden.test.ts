@@ -57,12 +57,13 @@ class Translation {
   }
 
   async stream(events: readonly JsonObject[]): Promise<unknown[]> {
-    const text = events
-      .map((event) => `event: ${String(event["type"])}\r\ndata: ${JSON.stringify(event)}\r\n\r\n`)
-      .join("");
+    // Each event comes by itself: a stream whose first bytes are an error is no stream.
+    const chunks = events.map((event) =>
+      Buffer.from(`event: ${String(event["type"])}\r\ndata: ${JSON.stringify(event)}\r\n\r\n`),
+    );
     const reader = this.#provider.readStream({ toolNames: undefined, model: "m" });
     const printer = this.#client.printStream({ request: {}, createdAt: CREATED_AT });
-    const source = streamFrom([Buffer.from(text)]);
+    const source = streamFrom(chunks);
     const body = translateStream(source, { ledger: NO_LEDGER, maxEventBytes: 65_536 }, { reader, printer });
     const { text: output, error } = await readBody(body);
     assert.equal(error, undefined);

@@ -251,3 +251,16 @@ test("a translated stream that breaks off tells the client in its own format, an
   assert.equal(printed.error.type, "api_error");
   assert.equal(text.includes("[DONE]"), false);
 });
+
+test("a stream that begins with an error fails before anything goes out, and costs nothing", async () => {
+  const failure = 'data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n';
+  for (const before of ["", START]) {
+    const { charged, context } = await books(messages);
+    const { text, error } = await readBody(
+      translateStream(streamFrom([Buffer.from(before + failure)]), context, sides()),
+    );
+    assert.ok(error instanceof ProxyError && error.status === 502);
+    assert.equal(text, "");
+    assert.deepEqual(charged, [before === "" ? 0 : 9]);
+  }
+});
