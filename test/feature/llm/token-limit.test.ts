@@ -147,6 +147,7 @@ prove(
     outgoing.end(JSON.stringify({ ...CHAT, stream: true, stream_options: { include_usage: false } }));
     const [response] = (await once(outgoing, "response")) as [IncomingMessage];
     response.on("error", () => undefined);
+    assert.equal(response.statusCode, 200);
     await once(response, "data");
     response.destroy();
     await provider.left;

@@ -260,3 +260,23 @@ test("a provider that speaks no suitable format is refused", async () => {
   const failure = await refusal({ key: "custom", host: "a.test", formats: [{ type: "Responses" }] }, {});
   assert.equal(failure.code, "llm_conversion_unsupported");
 });
+
+test("a tool whose name Claude does not take has another one there, and its own in answers and streams", async () => {
+  const tools = [{ type: "function", function: { name: "files.read" } }];
+  const call = { type: "tool_use", id: "c", name: "files_read", input: {} };
+  const whole = answer({ id: "1", model: "m", content: [call], stop_reason: "tool_use", usage: {} });
+  const { reply, sentBody } = await run(LLME, { body: { ...CHAT, tools }, response: whole });
+  assert.deepEqual(
+    (sentBody["tools"] as { name: string }[]).map(({ name }) => name),
+    ["files_read"],
+  );
+  assert.match((await readBody(reply.body)).text, /"name":"files\.read"/);
+  const events = [
+    { type: "message_start", message: { id: "1", model: "m" } },
+    { type: "content_block_start", index: 0, content_block: call },
+    { type: "message_delta", delta: { stop_reason: "tool_use" } },
+  ].map((event) => `data: ${JSON.stringify(event)}\n\n`);
+  const streamed = answer(events.join(""), "text/event-stream");
+  const { reply: stream } = await run(LLME, { body: { ...CHAT, tools, stream: true }, response: streamed });
+  assert.match((await readBody(stream.body)).text, /"name":"files\.read"/);
+});

@@ -1,5 +1,5 @@
 /** Prints a conversation as a request of the Bedrock Converse API, whose path names the model and the way to answer. */
-import { callIds, type Conversation, type Part } from "../../conversation/conversation.ts";
+import { callIds, type Conversation } from "../../conversation/conversation.ts";
 import type { Losses } from "../../conversation/losses.ts";
 import { effortOf } from "../../conversation/reasoning.ts";
 import type { JsonObject } from "../../shared/json.ts";
@@ -10,6 +10,7 @@ import { printExtra } from "../shared/extra.ts";
 import { CacheMarks } from "./cache-marks.ts";
 import { canCache, familyOf, type Family } from "./model.ts";
 import { AllowedNames } from "../shared/allowed-names.ts";
+import { toolNamesIn } from "../shared/tool-names.ts";
 import { printMessages } from "./print-content.ts";
 import { printTools } from "./print-tools.ts";
 
@@ -59,16 +60,6 @@ export function printRequest(conversation: Conversation, { losses, tags }: Print
   nameLosses(conversation, family, losses);
   const { originals } = names;
   return { body, ...(originals === undefined || tools.length === 0 ? {} : { toolNames: originals }) };
-}
-
-function partsIn(turns: Conversation["turns"]): Part[] {
-  return turns.flatMap(({ parts }) => parts);
-}
-
-function toolNamesIn({ tools, toolChoice, turns }: Conversation): string[] {
-  const offered = tools.flatMap((tool) => (tool.kind === "function" ? [tool.name] : []));
-  const called = partsIn(turns).flatMap((part) => (part.kind === "call" ? [part.name] : []));
-  return [...offered, ...(toolChoice?.kind === "required" ? (toolChoice.names ?? []) : []), ...called];
 }
 
 function printSystem(system: Conversation["system"], marks: CacheMarks): JsonObject[] {

@@ -16,6 +16,7 @@ import type { JsonObject } from "../../shared/json.ts";
 import { invalidRequest } from "../../shared/request-fields.ts";
 import type { PrintContext, PrintedRequest } from "../chat-format.ts";
 import { AllowedNames } from "../shared/allowed-names.ts";
+import { renameTools, toolNamesIn } from "../shared/tool-names.ts";
 import { printExtra } from "../shared/extra.ts";
 import { printSampling, printThinking } from "./thinking.ts";
 
@@ -30,7 +31,10 @@ const UNKNOWN_SETTINGS = [
   ["frequencyPenalty", "frequency_penalty"],
 ] as const;
 
-export function printRequest(conversation: Conversation, { losses, tags }: PrintContext): PrintedRequest {
+export function printRequest(given: Conversation, { losses, tags }: PrintContext): PrintedRequest {
+  const names = new AllowedNames(toolNamesIn(given));
+  const { originals } = names;
+  const conversation = originals === undefined ? given : renameTools(given, names);
   const { model, streaming, system, sampling, user } = conversation;
   if ((sampling.choices ?? 1) > 1) throw invalidRequest("n greater than 1 cannot be translated for this provider");
   const maxTokens = sampling.maxTokens ?? DEFAULT_MAX_TOKENS;
@@ -65,7 +69,7 @@ export function printRequest(conversation: Conversation, { losses, tags }: Print
   if (thinking !== undefined) body["thinking"] = thinking;
   const config = { ...(effort === undefined ? {} : { effort }), ...printOutput(conversation.output) };
   if (Object.keys(config).length > 0) body["output_config"] = config;
-  return { body };
+  return { body, ...(originals === undefined ? {} : { toolNames: originals }) };
 }
 
 interface PartContext {

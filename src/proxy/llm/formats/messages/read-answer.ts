@@ -7,12 +7,12 @@ import type { Facts } from "../../shared/usage.ts";
 import type { ReadContext } from "../chat-format.ts";
 import { learnFacts } from "./usage.ts";
 
-export function readAnswer(body: JsonObject, { model }: ReadContext): Answer {
+export function readAnswer(body: JsonObject, { model, toolNames }: ReadContext): Answer {
   if (!Array.isArray(body["content"]))
     throw new ProxyError("llm_response_invalid", { detail: "a messages answer without a list of content" });
   const facts: Facts = {};
   learnFacts(body, facts);
-  const parts = body["content"].flatMap((item) => readBlock(objectOf(item) ?? {}));
+  const parts = body["content"].flatMap((item) => readBlock(objectOf(item) ?? {}, toolNames));
   return {
     id: stringOf(body["id"]) ?? "",
     model: facts.model ?? model,
@@ -21,7 +21,7 @@ export function readAnswer(body: JsonObject, { model }: ReadContext): Answer {
   };
 }
 
-function readBlock(block: JsonObject): Part[] {
+function readBlock(block: JsonObject, toolNames: ReadContext["toolNames"]): Part[] {
   switch (block["type"]) {
     case "text": {
       const citations = listOf(block["citations"]).map((item) => objectOf(item) ?? {});
@@ -49,7 +49,7 @@ function readBlock(block: JsonObject): Part[] {
         {
           kind: "call",
           id: stringOf(block["id"]) ?? "",
-          name: stringOf(block["name"]) ?? "",
+          name: originalName(block, toolNames),
           arguments: JSON.stringify(objectOf(block["input"]) ?? {}),
           ...(block["type"] === "server_tool_use" ? { isServerSide: true } : {}),
         },
@@ -57,6 +57,12 @@ function readBlock(block: JsonObject): Part[] {
     default:
       return [{ kind: "vendor", vendor: "anthropic", name: stringOf(block["type"]) ?? "", value: block }];
   }
+}
+
+/** Returns the client's own name of a tool. */
+export function originalName(block: JsonObject, toolNames: ReadContext["toolNames"]): string {
+  const name = stringOf(block["name"]) ?? "";
+  return toolNames?.get(name) ?? name;
 }
 
 export function readStopReason(message: JsonObject): Stop {

@@ -4,25 +4,25 @@ import { countOf, objectOf, stringOf, type JsonObject } from "../../shared/json.
 import type { Facts } from "../../shared/usage.ts";
 import type { ReadContext, StreamReader } from "../chat-format.ts";
 import { readErrorObject } from "../shared/read-error.ts";
-import { readStopReason } from "./read-answer.ts";
+import { originalName, readStopReason } from "./read-answer.ts";
 import { learnFromEvent } from "./usage.ts";
 
 /** More blocks than any answer has; further ones are ignored. */
 const MAX_BLOCKS = 4096;
 
-export function readStream({ model }: ReadContext): StreamReader {
-  return new MessagesReader(model);
+export function readStream(context: ReadContext): StreamReader {
+  return new MessagesReader(context);
 }
 
 class MessagesReader implements StreamReader {
-  readonly #model: string;
+  readonly #context: ReadContext;
   readonly #facts: Facts = {};
   /** Numbers of the open parts by the index of their block. */
   readonly #open = new Map<number, number>();
   #parts = 0;
 
-  constructor(model: string) {
-    this.#model = model;
+  constructor(context: ReadContext) {
+    this.#context = context;
   }
 
   read(event: JsonObject): readonly AnswerEvent[] {
@@ -50,7 +50,7 @@ class MessagesReader implements StreamReader {
 
   #start(event: JsonObject): AnswerEvent[] {
     const message = objectOf(event["message"]) ?? {};
-    const model = stringOf(message["model"]) ?? this.#model;
+    const model = stringOf(message["model"]) ?? this.#context.model;
     return [{ kind: "start", id: stringOf(message["id"]) ?? "", model }, ...this.#usage(event)];
   }
 
@@ -69,7 +69,7 @@ class MessagesReader implements StreamReader {
   }
 
   #blockStart(index: number, block: JsonObject): AnswerEvent[] {
-    const opened = openedBy(block);
+    const opened = openedBy(block, this.#context.toolNames);
     const part = this.#openPart(index);
     const events: AnswerEvent[] = [{ kind: "open", choice: 0, part, opened }];
     const text = stringOf(block["text"]) ?? stringOf(block["thinking"]) ?? "";
@@ -113,7 +113,7 @@ class MessagesReader implements StreamReader {
   }
 }
 
-function openedBy(block: JsonObject): OpenedPart {
+function openedBy(block: JsonObject, toolNames: ReadContext["toolNames"]): OpenedPart {
   switch (block["type"]) {
     case "text":
       return { kind: "text" };
@@ -124,7 +124,7 @@ function openedBy(block: JsonObject): OpenedPart {
     case "tool_use":
     case "server_tool_use": {
       const isServerSide = block["type"] === "server_tool_use";
-      const made = { id: stringOf(block["id"]) ?? "", name: stringOf(block["name"]) ?? "" };
+      const made = { id: stringOf(block["id"]) ?? "", name: originalName(block, toolNames) };
       return { kind: "call", ...made, ...(isServerSide ? { isServerSide } : {}) };
     }
     default:
