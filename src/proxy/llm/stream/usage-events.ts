@@ -2,6 +2,7 @@
  * Removes from a stream of chat completions the events that only report usage (`"choices":[]`), for clients that did not
  * ask for them. Whole events are passed on byte for byte; an event that is not complete yet waits for the rest.
  */
+import { mayCarryUsage } from "./usage-hint.ts";
 import { listOf, objectOf, parseObject } from "../shared/json.ts";
 
 /** Matches the blank line that ends an event, in each notation of line ends. */
@@ -18,7 +19,11 @@ export class UsageEventFilter {
 
   /** Returns what may go to the client now. */
   push(chunk: Buffer): Buffer {
-    const text = this.#open + chunk.toString("latin1");
+    const piece = chunk.toString("latin1");
+    // Most pieces are whole events without usage, and are passed on as they came.
+    const isWhole = piece.endsWith("\n\n") || piece.endsWith("\r\n\r\n");
+    if (isWhole && this.#open === "" && !mayCarryUsage(piece)) return chunk;
+    const text = this.#open + piece;
     let kept = "";
     let from = 0;
     for (const { index, 0: blank } of text.matchAll(EVENT_END)) {
@@ -44,7 +49,7 @@ export class UsageEventFilter {
 
 function isUsageOnly(event: string): boolean {
   // Other events are not parsed.
-  if (!event.includes("usage") && !event.includes("\\u")) return false;
+  if (!mayCarryUsage(event)) return false;
   const data = event
     .split(/\r\n|\n|\r/)
     .filter((line) => line.startsWith("data:"))
