@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-
 import { DelaySchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Abortable } from "../../../../src/proxy/exchange/exchange.ts";
 import { delay } from "../../../../src/proxy/policies/delay.ts";
@@ -45,6 +44,8 @@ for (const { name, duration, ms } of [
     await Promise.resolve();
     assert.deepEqual(calls, []);
     context.mock.timers.tick(1);
+    await nextTurn();
+    assert.deepEqual(calls, ["next"]);
     assert.equal(await answer, reply);
   });
 
@@ -57,7 +58,9 @@ for (const { name, duration } of [
   { name: "a text", duration: { case: "expression", value: "'50ms'" } },
 ] as const)
   test(`${name} delays nothing`, async (context) => {
-    const { answer, reply, waits } = startDelayed(context, duration);
+    const { answer, reply, waits, calls } = startDelayed(context, duration);
+    await nextTurn();
+    assert.deepEqual(calls, ["next"]);
     assert.equal(await answer, reply);
     assert.deepEqual(waits, []);
   });
