@@ -83,6 +83,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
   };
   const signer = provider.signer?.(node, settings.auth);
   const auth = signer === undefined ? settings.auth : undefined;
+  const location = auth?.location === undefined ? undefined : credentialHeader(auth.location);
   return {
     node,
     provider,
@@ -113,7 +114,6 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
       );
       headers.raw.push("cdn-loop", appendPass(exchange.cdnLoop));
       let path = pathOf(node, provider, call, out?.path ?? exchange.target);
-      const location = auth?.location === undefined ? undefined : credentialHeader(auth.location);
       if (settings.auth !== undefined) removeClientKeys(headers, location);
       // A configured path drops the query that the transformation saw, so a credential in the query is placed again.
       const isPlaced = out !== undefined && auth?.location?.location.case !== "queryParameter";

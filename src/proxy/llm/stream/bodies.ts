@@ -59,6 +59,8 @@ class ScannedStream implements BodyStream, BodySink {
   readonly #facts: Facts = {};
   #sink: BodySink | undefined;
   #reading = true;
+  /** Whether an event of the piece at hand may report usage; true as well when events are no longer read. */
+  #mayReport = false;
 
   constructor(source: BodyStream, context: ScanContext) {
     this.#source = source;
@@ -84,8 +86,9 @@ class ScannedStream implements BodyStream, BodySink {
   }
 
   data(chunk: Buffer): boolean {
+    this.#mayReport = !this.#reading;
     if (this.#reading) this.#parse(chunk);
-    const visible = this.#filter === undefined ? chunk : this.#filter.push(chunk);
+    const visible = this.#filter === undefined ? chunk : this.#filter.push(chunk, this.#mayReport);
     return visible.length === 0 || (this.#sink?.data(visible) ?? true);
   }
 
@@ -110,6 +113,7 @@ class ScannedStream implements BodyStream, BodySink {
     } catch (error) {
       if (!(error instanceof ProxyError)) throw error;
       this.#reading = false;
+      this.#mayReport = true;
     }
   }
 
@@ -117,7 +121,9 @@ class ScannedStream implements BodyStream, BodySink {
   #event(data: string): void {
     this.#context.ledger.flowing();
     if (this.#meter !== undefined) this.#context.ledger.addText(this.#meter.measure(data));
-    if (this.#facts.model !== undefined && !mayCarryUsage(data)) return;
+    const mayReport = mayCarryUsage(data);
+    if (mayReport) this.#mayReport = true;
+    if (this.#facts.model !== undefined && !mayReport) return;
     const event = parseObject(Buffer.from(data, "latin1"));
     if (event !== undefined) this.#context.format.stream(event, this.#facts);
   }

@@ -8,7 +8,7 @@
  * Matches a JSON string without escapes: printable ASCII except quotes and backslashes. An empty text may be printed in
  * another way.
  */
-export const PLAIN: RegExp = /^"[ !#-[\]-~]+"$/;
+const PLAIN = /^"[ !#-[\]-~]+"$/;
 
 export interface Pattern {
   readonly before: string;
@@ -43,19 +43,31 @@ export class Repetition {
   answer(event: string): string | undefined {
     const [from, to] = [this.#event, this.#answer];
     if (from === undefined || to === undefined) return undefined;
-    if (event.length < from.before.length + from.after.length + 2) return undefined;
-    // lastIndexOf with position 0 tests only the start; `startsWith` compares by character and takes three times as
-    // long.
-    if (event.lastIndexOf(from.before, 0) !== 0 || !event.endsWith(from.after)) return undefined;
-    const literal = event.slice(from.before.length, event.length - from.after.length);
-    if (!PLAIN.test(literal)) return undefined;
+    const literal = textIn(event, from);
+    if (literal === undefined) return undefined;
     this.#textBytes = literal.length - 2;
     return to.before + literal + to.after;
   }
 }
 
+/** @returns the JSON string in place of the text; undefined when anything else differs, or the text has escapes */
+export function textIn(event: string, { before, after }: Pattern): string | undefined {
+  if (event.length < before.length + after.length + 2) return undefined;
+  // lastIndexOf with position 0 tests only the start; `startsWith` compares by character and takes three times as
+  // long.
+  if (event.lastIndexOf(before, 0) !== 0 || !event.endsWith(after)) return undefined;
+  const literal = event.slice(before.length, event.length - after.length);
+  return PLAIN.test(literal) ? literal : undefined;
+}
+
+/** Returns the pattern of an event around its text; undefined for a text with escapes, and for one that is empty. */
+export function patternOf(event: string, text: string): Pattern | undefined {
+  const literal = JSON.stringify(text);
+  return PLAIN.test(literal) ? around(event, literal) : undefined;
+}
+
 /** @returns undefined when the literal occurs more than once, since it is then unknown which occurrence is the text */
-export function around(whole: string, literal: string): Pattern | undefined {
+function around(whole: string, literal: string): Pattern | undefined {
   const at = whole.indexOf(literal);
   if (at < 0 || at !== whole.lastIndexOf(literal)) return undefined;
   return { before: whole.slice(0, at), after: whole.slice(at + literal.length) };

@@ -4,7 +4,7 @@
  */
 import { parseObject, type JsonObject } from "../shared/json.ts";
 import type { StreamedText } from "../formats/guarded-text.ts";
-import { around, PLAIN, type Pattern } from "./repetition.ts";
+import { patternOf, textIn, type Pattern } from "./repetition.ts";
 
 export class TextMeter {
   readonly #textsOf: (event: JsonObject) => readonly StreamedText[];
@@ -16,15 +16,8 @@ export class TextMeter {
 
   /** @param data of an event, as latin1 @returns bytes of its text in UTF-8 */
   measure(data: string): number {
-    return this.#repeated(data) ?? this.#parsed(data);
-  }
-
-  #repeated(data: string): number | undefined {
-    const pattern = this.#pattern;
-    if (pattern === undefined || data.length < pattern.before.length + pattern.after.length + 2) return undefined;
-    if (data.lastIndexOf(pattern.before, 0) !== 0 || !data.endsWith(pattern.after)) return undefined;
-    const literal = data.slice(pattern.before.length, data.length - pattern.after.length);
-    return PLAIN.test(literal) ? literal.length - 2 : undefined;
+    const literal = this.#pattern && textIn(data, this.#pattern);
+    return literal === undefined ? this.#parsed(data) : literal.length - 2;
   }
 
   #parsed(data: string): number {
@@ -33,8 +26,7 @@ export class TextMeter {
     if (event === undefined) return 0;
     const texts = this.#textsOf(event).filter(({ isRepeated }) => isRepeated !== true);
     const [only] = texts;
-    const literal = JSON.stringify(only?.text ?? "");
-    if (texts.length === 1 && PLAIN.test(literal)) this.#pattern = around(data, literal);
+    if (only !== undefined && texts.length === 1) this.#pattern = patternOf(data, only.text);
     return texts.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
   }
 }

@@ -17,13 +17,14 @@ export class UsageEventFilter {
     this.#maxEventBytes = maxEventBytes;
   }
 
-  /** Returns what may go to the client now. */
-  push(chunk: Buffer): Buffer {
-    const piece = chunk.toString("latin1");
+  /**
+   * Returns what may go to the client now.
+   * @param mayReport whether an event that ends in this piece may report usage
+   */
+  push(chunk: Buffer, mayReport: boolean): Buffer {
     // Most pieces are whole events without usage, and are passed on as they came.
-    const isWhole = piece.endsWith("\n\n") || piece.endsWith("\r\n\r\n");
-    if (isWhole && this.#open === "" && !mayCarryUsage(piece)) return chunk;
-    const text = this.#open + piece;
+    if (!mayReport && this.#open === "" && endsEvent(chunk)) return chunk;
+    const text = this.#open + chunk.toString("latin1");
     let kept = "";
     let from = 0;
     for (const { index, 0: blank } of text.matchAll(EVENT_END)) {
@@ -45,6 +46,12 @@ export class UsageEventFilter {
     this.#open = "";
     return Buffer.from(rest, "latin1");
   }
+}
+
+const ENDS = [Buffer.from("\n\n"), Buffer.from("\r\n\r\n")];
+
+function endsEvent(chunk: Buffer): boolean {
+  return ENDS.some((end) => chunk.subarray(-end.length).equals(end));
 }
 
 function isUsageOnly(event: string): boolean {
