@@ -27,7 +27,7 @@ import type { CallTarget, Upstream, UpstreamVersion } from "../upstream/upstream
 import { fixedVersion } from "../upstream/http-version.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import { appendPass } from "../exchange/cdn-loop.ts";
-import { pathOf } from "../../lib/request-target.ts";
+import { pathOf } from "../../lib/network/request-target.ts";
 import type { OutboundSubtype } from "../observability/tracing/outbound.ts";
 import type { OutboundSpan } from "../observability/tracing/outbound-span.ts";
 import type { Carrier } from "../observability/tracing/request-trace.ts";

@@ -2,7 +2,7 @@
  * Applies the parts of an `ai` block that change a client's body before its model is known, and settles the model: the
  * pinned one, else that of the body, then changed by fields and aliases. The LLM handler uses it.
  */
-import { pathOf } from "../../lib/request-target.ts";
+import { pathOf } from "../../lib/network/request-target.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
 import type { ChatFormat, LlmRequest } from "./formats/chat-format.ts";

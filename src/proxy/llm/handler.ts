@@ -10,7 +10,7 @@ import type { BackendDeps, BackendHandler } from "../backends/handler.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
 import { HeaderList } from "../../lib/header-list.ts";
-import { pathOf } from "../../lib/request-target.ts";
+import { pathOf } from "../../lib/network/request-target.ts";
 import { readReply, textBytes } from "./reply.ts";
 import { applyPolicies } from "./apply-policies.ts";
 import { NO_TAGS } from "./cost/catalog.ts";

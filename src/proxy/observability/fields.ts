@@ -6,7 +6,7 @@ import { doubleOf, isDouble } from "../../cel/values.ts";
 import type { AttributeValue } from "../../telemetry/attributes.ts";
 import type { StreamInfo, HttpInfo } from "./stream-info.ts";
 import { decimalOf, integerOf, type LlmInfo } from "./llm-info.ts";
-import { pathOf } from "../../lib/request-target.ts";
+import { pathOf } from "../../lib/network/request-target.ts";
 import type { GuardEffect, GuardOutcome } from "../exchange/guard-checks.ts";
 import { queryOf } from "./query.ts";
 

@@ -13,7 +13,7 @@ import { unixNs } from "../../telemetry/span.ts";
 import { parseTraceparent, type TraceParent } from "../../telemetry/trace-context.ts";
 import type { ReportedExchange } from "../exchange/exchange.ts";
 import { isGrpc } from "../exchange/grpc.ts";
-import { pathOf } from "../../lib/request-target.ts";
+import { pathOf } from "../../lib/network/request-target.ts";
 import { valueOf } from "../policies/shared/expression-support.ts";
 import { compileFilter } from "./access-log.ts";
 import { compileAttributes, compileNamed, evaluateNamed, type CompiledAttributes } from "./attributes.ts";

@@ -6,7 +6,7 @@ import { ProxyError } from "../exchange/errors.ts";
 import type { Reply } from "../exchange/exchange.ts";
 import { isGrpc } from "../exchange/grpc.ts";
 import { printClientError } from "../llm/client-formats/error-answer.ts";
-import { pathOf } from "../../lib/request-target.ts";
+import { pathOf } from "../../lib/network/request-target.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 import { printError } from "../exchange/print-error.ts";
 

@@ -17,7 +17,7 @@ import { HeaderList } from "../../lib/header-list.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import type { Middleware } from "../policies/policy.ts";
-import { hostOf } from "../../lib/request-target.ts";
+import { hostOf } from "../../lib/network/request-target.ts";
 import { hasDotSegment } from "../exchange/fields.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
 

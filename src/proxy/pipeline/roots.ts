@@ -4,7 +4,7 @@
  */
 import { HeaderView } from "../../cel/header-view.ts";
 import { Duration } from "../../cel/values.ts";
-import { pathOf } from "../../lib/request-target.ts";
+import { pathOf } from "../../lib/network/request-target.ts";
 import { Attributes, readers } from "../exchange/attributes.ts";
 import type { Reply } from "../exchange/exchange.ts";
 import type { HttpExchange } from "./http-exchange.ts";

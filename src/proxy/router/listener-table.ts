@@ -14,7 +14,7 @@ import type { BoundRule } from "./bind-rule.ts";
 import { compose } from "../pipeline/compose.ts";
 import type { HttpExchange, RequestDestination } from "../pipeline/http-exchange.ts";
 import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
-import { pathOf, hostOf } from "../../lib/request-target.ts";
+import { pathOf, hostOf } from "../../lib/network/request-target.ts";
 import type { Chain } from "../pipeline/chain-runner.ts";
 import { HostMap } from "./host.ts";
 import { ListenerRouter } from "./listener-router.ts";

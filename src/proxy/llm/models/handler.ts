@@ -4,7 +4,7 @@
  * `ai` backends does. Each attempt of a retry chooses anew. The registry creates one per place.
  */
 import type { Model, ModelsBackend } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { pathOf } from "../../../lib/request-target.ts";
+import { pathOf } from "../../../lib/network/request-target.ts";
 import type { BackendDeps, BackendHandler } from "../../backends/handler.ts";
 import { ProxyError } from "../../exchange/errors.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";

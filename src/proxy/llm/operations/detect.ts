@@ -2,7 +2,7 @@
  * The operation `Detect`: body and answer stay as they are, and model, streaming and usage are read where they can be
  * recognised, for telemetry and budgets. No guards run.
  */
-import { pathOf } from "../../../lib/request-target.ts";
+import { pathOf } from "../../../lib/network/request-target.ts";
 import { collect } from "../../exchange/collect.ts";
 import type { Body } from "../../exchange/body.ts";
 import { ProxyError } from "../../exchange/errors.ts";

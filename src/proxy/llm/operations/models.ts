@@ -1,5 +1,5 @@
 /** The operation `Models`: the provider's own list of models, or one entry of it. */
-import { pathOf } from "../../../lib/request-target.ts";
+import { pathOf } from "../../../lib/network/request-target.ts";
 import { ProxyError } from "../../exchange/errors.ts";
 import { sendCall } from "../call/send.ts";
 import { forwardResponse, type Operation } from "./operation.ts";

@@ -2,7 +2,7 @@
 import type { Attribute } from "../../../telemetry/attributes.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
 import type { OutboundKind, OutboundSubtype } from "./outbound.ts";
-import { pathOf } from "../../../lib/request-target.ts";
+import { pathOf } from "../../../lib/network/request-target.ts";
 import type { OutboundSpan } from "./outbound-span.ts";
 import type { RequestTrace } from "./request-trace.ts";
 

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ConfigError } from "../../../../src/lib/errors.ts";
 import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import { HostMap } from "../../../../src/proxy/router/host.ts";
-import { hostOf } from "../../../../src/lib/request-target.ts";
+import { hostOf } from "../../../../src/lib/network/request-target.ts";
 import { isUnder, queryValue } from "../../../../src/proxy/router/match.ts";
 import { compilePattern } from "../../../../src/proxy/router/pattern.ts";
 

@@ -2,7 +2,7 @@
  * Reads a request of the Gemini API (`models/<model>:generateContent`, `:streamGenerateContent`) into a conversation,
  * and checks one that is only passed on. Model and streaming are in the path.
  */
-import { pathOf } from "../../../../lib/request-target.ts";
+import { pathOf } from "../../../../lib/network/request-target.ts";
 import { addParts, type Conversation, type Part, type SystemText } from "../../conversation/conversation.ts";
 import type { Json, JsonObject } from "../../shared/json.ts";
 import { readModelName, readPathModel } from "../../shared/model-name.ts";

@@ -2,7 +2,7 @@
  * Reads a request of the Anthropic Messages API (`POST /v1/messages`) into a conversation, and checks one that is only
  * passed on.
  */
-import { pathOf } from "../../../../lib/request-target.ts";
+import { pathOf } from "../../../../lib/network/request-target.ts";
 import {
   addParts,
   type Conversation,
