@@ -247,6 +247,9 @@ export class BackendRegistry {
         return dynamicDestination(settings, deps, replicaEntry(this.#options.replica));
       case "ai":
       case "models":
+      case "mcp":
+      case "a2a":
+      case "agentRuntime":
       case undefined:
         throw new ProxyError("backend_invalid", { detail: `${message.key} is no plain destination` });
     }
@@ -386,6 +389,9 @@ function authorityOf({ kind }: Backend): string {
     case "dynamic":
     case "ai":
     case "models":
+    case "mcp":
+    case "a2a":
+    case "agentRuntime":
     case undefined:
       return "";
   }
