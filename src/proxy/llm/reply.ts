@@ -7,8 +7,8 @@ import type { UpstreamResponse } from "../upstream/upstream.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import type { BodyStream } from "../exchange/body.ts";
 import { collect } from "../exchange/collect.ts";
+import { codingOf, forgetBody, unpackStream } from "../exchange/content-coding.ts";
 import type { Reply } from "../exchange/exchange.ts";
-import { codingOf, unpackStream } from "./content-coding.ts";
 import type { ChatFormat, ClientSide, ProviderSide } from "./formats/chat-format.ts";
 import type { OperationForm } from "./providers/provider.ts";
 import type { ErrorPrinter } from "./client-formats/client-format.ts";
@@ -78,7 +78,7 @@ export async function readReply(response: UpstreamResponse, context: ReplyContex
     response.body.destroy();
     throw new ProxyError("llm_response_invalid", { detail: "the answer has an unknown content coding" });
   }
-  const body = coding === null ? response.body : unpackStream(response.body, coding);
+  const body = coding === null ? response.body : unpackStream(response.body, coding, "llm_response_invalid");
   if (coding !== null || isTranslated) forgetBody(headers);
   if (response.status >= 400) return reply(await readError(body, headers, response.status, context));
   const type = headers.get("content-type") ?? "";
@@ -182,13 +182,6 @@ export function textBytes(texts: readonly { readonly text: string }[] = []): num
 function printed(answer: JsonObject, headers: HeaderList): Buffer {
   headers.set("content-type", "application/json");
   return Buffer.from(JSON.stringify(answer));
-}
-
-/** Removes the fields that describe a body which is not sent as it came: length, coding, digests and entity tag. */
-function forgetBody(headers: HeaderList): void {
-  for (const name of ["content-length", "content-encoding", "content-md5", "content-digest", "repr-digest", "digest"])
-    headers.remove(name);
-  headers.remove("etag");
 }
 
 function nowSeconds(): number {

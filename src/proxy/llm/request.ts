@@ -3,9 +3,9 @@
  * it.
  */
 import type { Outgoing } from "../backends/transformation.ts";
+import { codingOf, unpack } from "../exchange/content-coding.ts";
 import { PROXY_ERRORS, ProxyError } from "../exchange/errors.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
-import { codingOf, unpack } from "./content-coding.ts";
 import { JsonError, objectOf, parseJson, type JsonObject } from "./shared/json.ts";
 import { invalidRequest } from "./shared/request-fields.ts";
 

@@ -1,11 +1,13 @@
 /**
- * Decodes content codings (RFC 9110 §8.4.1) of LLM requests and responses. The decoded size is bounded by the limit
- * and, above 1 MiB, by 200 times the encoded size, so that a small body cannot fill the memory (decompression bomb).
+ * Decodes content codings (RFC 9110 §8.4.1) of bodies that are read on their way, such as those of language models. The
+ * decoded size is bounded by the limit and, above 1 MiB, by 200 times the encoded size, so that a small body cannot fill
+ * the memory (decompression bomb).
  */
 import { promisify } from "node:util";
 import zlib from "node:zlib";
-import { ProxyError } from "../exchange/errors.ts";
-import type { BodySink, BodyStream } from "../exchange/body.ts";
+import type { HeaderList } from "../../lib/header-list.ts";
+import type { BodySink, BodyStream } from "./body.ts";
+import { ProxyError, type ProxyErrorCode } from "./errors.ts";
 
 type Decoder = zlib.Gunzip | zlib.Inflate | zlib.BrotliDecompress | zlib.ZstdDecompress;
 
@@ -42,6 +44,13 @@ export function codingOf(header: string | undefined): Coding | null | undefined 
   return Object.hasOwn(CODINGS, name) ? CODINGS[name] : undefined;
 }
 
+/** Removes the fields that describe a body which is not sent as it came: length, coding, digests and entity tag. */
+export function forgetBody(headers: HeaderList): void {
+  for (const name of ["content-length", "content-encoding", "content-md5", "content-digest", "repr-digest", "digest"])
+    headers.remove(name);
+  headers.remove("etag");
+}
+
 /**
  * @returns undefined when the result would exceed the limit or the ratio
  * @throws the error of zlib when the bytes are broken
@@ -58,23 +67,26 @@ export async function unpack(bytes: Buffer, coding: Coding, limitBytes: number):
 /**
  * Decodes a stream as it arrives. One that grows too much ends with response_too_large. Backpressure passes through:
  * the output pauses with the reader, and the input with the output.
+ * @param brokenCode of the error that ends a stream which cannot be decoded
  */
-export function unpackStream(source: BodyStream, coding: Coding): BodyStream {
-  return new UnpackedStream(source, coding.flow());
+export function unpackStream(source: BodyStream, coding: Coding, brokenCode: ProxyErrorCode): BodyStream {
+  return new UnpackedStream(source, coding.flow(), brokenCode);
 }
 
 class UnpackedStream implements BodyStream, BodySink {
   readonly #source: BodyStream;
   readonly #decoder: Decoder;
+  readonly #brokenCode: ProxyErrorCode;
   #sink: BodySink | undefined;
   #trailers: readonly string[] = [];
   #over = false;
   #packedBytes = 0;
   #bytes = 0;
 
-  constructor(source: BodyStream, decoder: Decoder) {
+  constructor(source: BodyStream, decoder: Decoder, brokenCode: ProxyErrorCode) {
     this.#source = source;
     this.#decoder = decoder;
+    this.#brokenCode = brokenCode;
   }
 
   read(sink: BodySink): void {
@@ -141,6 +153,6 @@ class UnpackedStream implements BodyStream, BodySink {
 
   #broken(cause: Error): void {
     this.#source.destroy(cause);
-    this.error(new ProxyError("llm_response_invalid", { detail: "broken content coding", cause }));
+    this.error(new ProxyError(this.#brokenCode, { detail: "broken content coding", cause }));
   }
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { test } from "node:test";
-import { codingOf, unpack, unpackStream } from "../../../../src/proxy/llm/content-coding.ts";
+import { codingOf, unpack, unpackStream } from "../../../../src/proxy/exchange/content-coding.ts";
 import { readBody, streamFrom } from "../../../support/gateway/llm-harness.ts";
 
 const GZIP = codingOf("gzip");
@@ -22,9 +22,9 @@ test("what is packed better than 200 to 1 is refused beyond a mebibyte", async (
 });
 
 test("a flow that is packed better than that breaks off", async () => {
-  const { text, error } = await readBody(unpackStream(streamFrom([BOMB]), GZIP));
+  const { text, error } = await readBody(unpackStream(streamFrom([BOMB]), GZIP, "llm_response_invalid"));
   assert.match(String(error?.message), /too large/);
   assert.ok(text.length <= 2 * MIB);
-  const honest = await readBody(unpackStream(streamFrom([gzipSync(HONEST)]), GZIP));
+  const honest = await readBody(unpackStream(streamFrom([gzipSync(HONEST)]), GZIP, "llm_response_invalid"));
   assert.deepEqual([honest.error, honest.text.length], [undefined, HONEST.length]);
 });
