@@ -32,7 +32,7 @@ import { targetNames } from "./backends/backend-tls/targets.ts";
 import { declareDestinationVisibility } from "./policies/destination-visibility.ts";
 import { translateBackend } from "./backends/translate.ts";
 import type { JwksRequest } from "../sources/remote/documents.ts";
-import { addressesOf, translateEndpoints } from "./backends/endpoints.ts";
+import { translateEndpoints } from "./backends/endpoints.ts";
 import type { ObjectStatusInput, StatusInput } from "./shared/status-input.ts";
 import { translateGateway } from "./gateways/gateway.ts";
 import type { GatewayView, ListenerView } from "./shared/views.ts";
@@ -51,7 +51,8 @@ import { gatewaysByUse } from "./references/visibility.ts";
 import { declareModelCatalogs } from "./gateways/model-catalog.ts";
 import { declareDeploymentPlans, type DeploymentPlan } from "./gateways/deployment-plan.ts";
 import { indexBackendPolicies } from "./references/policies-on-backends.ts";
-import type { RemoteJwksRequest } from "./policies/jwks/remote-jwks.ts";
+import { declareDocuments } from "./policies/jwks/documents.ts";
+import { JwksReader } from "./policies/jwks/remote-jwks.ts";
 import {
   declareAttachments,
   declareAttachmentCandidates,
@@ -72,8 +73,8 @@ export interface TranslatorGraph {
   readonly deploymentPlans: Collection<DeploymentPlan>;
   /** Resources that each object contributes, with the Gateways they go to. */
   readonly scopedResources: readonly Collection<readonly ScopedResource[]>[];
-  /** JWKS documents to fetch for each policy. */
-  readonly documents: Collection<readonly JwksRequest[]>;
+  /** JWKS documents to fetch for each policy and for each GwBackend. */
+  readonly documents: readonly Collection<readonly JwksRequest[]>[];
   /** Input for status, by the kind of the object. */
   readonly statusInputs: Readonly<Record<StatusInput["kind"], Collection<StatusInput>>>;
   /** Diagnostics of kinds that have no status to hold them. */
@@ -101,7 +102,7 @@ export function declareGraph(options: TranslatorOptions): TranslatorGraph {
     inputs,
     gateways: routing.gateways,
     deploymentPlans: routing.deploymentPlans,
-    documents: contents.documents,
+    documents: [contents.documents, destinations.documents],
     scopedResources: [
       ...routing.scopedResources,
       ...models.scopedResources,
@@ -274,46 +275,32 @@ function declareContents(
     translateContent(policy, { ...secrets, ...referable, ...jwksCollections }, read),
   );
   const slicesByService = inputs.slices.index(serviceOfSlice);
-  const addresses = ({ server }: RemoteJwksRequest, read: Read): JwksRequest["addresses"] => {
-    if ("host" in server) return [server];
-    const service = read.get(services, server.service);
-    const slices = read.byIndex(slicesByService, server.service).map(({ value }) => value);
-    const found = service === undefined ? [] : addressesOf(service, server.portKey, slices);
-    return found.map((address) => ({ ...address, unixPath: "" }));
-  };
-  const documents = graph.derive("wanted documents", contents, (_key, { remoteJwks: requests }, read): Wanted =>
-    requests.length === 0
-      ? undefined
-      : requests.map((request): JwksRequest => {
-          const { server: _server, ...wanted } = request;
-          return { ...wanted, addresses: addresses(request, read) };
-        }),
-  );
+  const documents = declareDocuments(graph, "documents of policies", contents, { services, slicesByService });
   const routingTargets = { gateways, allGateways, listenerSets, routes: routeVisibilities, byLabels };
   const policyGateways = graph.derive("policy gateways", inputs.policies, (key, { spec, metadata }, read) => {
     const uses = read.get(contents, key)?.uses ?? [];
     if (uses.length === 0) return undefined;
     return { gateways: gatewaysOfTargets(spec, metadata.namespace ?? "", routingTargets, read), uses };
   });
-  const { policiesByBackend } = jwksCollections;
-  return { contents, documents, policyGateways, routingTargets, slicesByService, policiesByBackend };
+  return { contents, documents, policyGateways, routingTargets, slicesByService, jwksCollections };
 }
-
-type Wanted = readonly JwksRequest[] | undefined;
 
 type Contents = ReturnType<typeof declareContents>;
 
 function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Contents & { readonly models: Models }) {
-  const { services, routes, policyGateways, slicesByService, contents, policiesByBackend } = context;
+  const { services, routes, policyGateways, slicesByService, contents, jwksCollections } = context;
   const byPolicies = policyGateways.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
   const callers: ReadableGroups[] = [
     ...routes.map((kind) => kind.gatewaysByBackend),
     context.models.gatewaysByBackend,
     byPolicies,
   ];
-  const backends = graph.derive("backends", inputs.backends, (_key, backend, read) =>
-    translateBackend(backend, { ...context.secrets, ...context.referable }, read),
-  );
+  const backends = graph.derive("backends", inputs.backends, (_key, backend, read) => {
+    const collections = { ...context.secrets, ...context.referable };
+    const jwks = new JwksReader({ ...collections, ...jwksCollections }, read, backend.metadata.namespace ?? "");
+    return translateBackend(backend, { ...collections, jwks }, read);
+  });
+  const documents = declareDocuments(graph, "documents of backends", backends, { services, slicesByService });
   const { backendVisibility, serviceVisibility } = declareDestinationVisibility(graph, {
     backends,
     services,
@@ -321,7 +308,7 @@ function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Co
     serviceObjects: inputs.services,
     callers,
     contents,
-    policiesByBackend,
+    policiesByBackend: jwksCollections.policiesByBackend,
   });
   const scopedResources = [
     declareScopedResources(graph, "resources of backends", backends, (key, { resource }, read) =>
@@ -341,7 +328,7 @@ function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Co
       return { kind: "GwBackend", id, generation, key, accepted: resource !== undefined, diagnostics };
     }),
   };
-  return { backends, backendVisibility, serviceVisibility, scopedResources, statusInputs };
+  return { backends, documents, backendVisibility, serviceVisibility, scopedResources, statusInputs };
 }
 
 type Destinations = ReturnType<typeof declareDestinations>;

@@ -23,7 +23,7 @@ export function createTranslator(options: TranslatorOptions): Translator {
   deploymentPlans.onChange((changes) => {
     for (const { key, after } of changes) changedPlans.set(key, after);
   });
-  documents.onChange(() => (isWantedNew = true));
+  for (const collection of documents) collection.onChange(() => (isWantedNew = true));
   for (const collection of scopedResources) collection.onChange((changes) => store.collect(changes));
   const reportedByKind: ReportedObjects[] = [
     ...Object.values(statusInputs),
@@ -45,7 +45,7 @@ export function createTranslator(options: TranslatorOptions): Translator {
       changedPlans = new Map();
       for (const event of events) feed(inputs, event);
       graph.flush();
-      const wanted = isWantedNew ? [...documents.values()].flat() : undefined;
+      const wanted = isWantedNew ? documents.flatMap((collection) => [...collection.values()].flat()) : undefined;
       return { ...store.take(), touched, deploymentPlans: changedPlans, documents: wanted };
     },
     resourcesOf: (gateway) => store.resourcesOf(gateway),

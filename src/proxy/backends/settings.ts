@@ -1,16 +1,20 @@
 /**
  * Merges the settings for calls to a backend: for each block (tls, tcp, http, …) the most specific level that sets it
- * supplies all of it. The block `ai` is merged one level deeper, by its fields. The registry calls it for each backend
- * and each place where one is used.
+ * supplies all of it. The blocks `ai` and `mcp` are merged one level deeper, by their fields, and of the rules of
+ * `mcp.authorization` none is lost. The registry calls it for each backend and each place where one is used.
  */
 import { create } from "@bufbuild/protobuf";
 import {
   AiPolicySchema,
+  AuthorizationSchema,
   BackendSettingsSchema,
+  McpPolicySchema,
   type AiPolicy,
+  type Authorization,
   type BackendSettings,
   type BackendTls,
   type ClientCertificate,
+  type McpPolicy,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { CompiledPolicy } from "../policies/policy-set.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
@@ -29,8 +33,10 @@ export function mergeSettings(levels: Iterable<BackendSettings | undefined>): Ba
   for (const level of levels) {
     if (level === undefined) continue;
     const ai = mergeAi(merged.ai, level.ai);
+    const mcp = mergeMcp(merged.mcp, level.mcp);
     for (const name of BLOCKS) if (level[name] !== undefined) Object.assign(merged, { [name]: level[name] });
     if (ai !== undefined) merged.ai = ai;
+    if (mcp !== undefined) merged.mcp = mcp;
   }
   return merged;
 }
@@ -41,6 +47,29 @@ function mergeAi(general: AiPolicy | undefined, specific: AiPolicy | undefined):
   const merged = { ...general };
   for (const name of AI_FIELDS) if (!isEmpty(specific[name])) Object.assign(merged, { [name]: specific[name] });
   return merged;
+}
+
+/**
+ * Merges two `mcp` blocks: authentication and guardrails are those of the more specific block that has them. Rules of
+ * authorization are collected, so that a narrow rule can never erase a broad deny rule.
+ */
+function mergeMcp(general: McpPolicy | undefined, specific: McpPolicy | undefined): McpPolicy | undefined {
+  if (general === undefined || specific === undefined) return specific ?? general;
+  const authorization = collectRules(general.authorization, specific.authorization);
+  const authentication = specific.authentication ?? general.authentication;
+  return create(McpPolicySchema, {
+    ...(authorization === undefined ? {} : { authorization }),
+    ...(authentication === undefined ? {} : { authentication }),
+    guardrails: specific.guardrails.length === 0 ? general.guardrails : specific.guardrails,
+  });
+}
+
+function collectRules(
+  general: Authorization | undefined,
+  specific: Authorization | undefined,
+): Authorization | undefined {
+  if (general === undefined || specific === undefined) return specific ?? general;
+  return create(AuthorizationSchema, { rules: [...general.rules, ...specific.rules] });
 }
 
 /** Decides whether a field is unset: no message, an empty list or an empty map. */

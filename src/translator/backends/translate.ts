@@ -22,17 +22,22 @@ import { trackAccess } from "../../lib/track-access.ts";
 import type { BackendCollections } from "../references/backend-refs.ts";
 import type { Diagnostic } from "../shared/diagnostics.ts";
 import { ServiceReader } from "../policies/shared/external-service.ts";
+import type { RemoteJwksRequest, RemoteKeys } from "../policies/shared/remote-keys.ts";
 import { irRef } from "../references/refs.ts";
 import type { Report } from "../shared/report.ts";
 import { SecretReader, type SecretCollections } from "../references/secrets.ts";
 import { unsupportedFields } from "../shared/unsupported-fields.ts";
 import { backendsOf, translateLlm } from "./llm/llm.ts";
-import type { SettingsContext } from "./settings/context.ts";
+import type { FullSettingsContext } from "./settings/context.ts";
 import { translateSettings } from "./settings/settings.ts";
 import { checkDestination, translateStatic } from "./static.ts";
 import type { ServiceView } from "../shared/views.ts";
 
-export type BackendContext = SecretCollections & BackendCollections;
+export type BackendContext = SecretCollections &
+  BackendCollections & {
+    /** Reads remote JWKS, and collects the requests of this GwBackend for them. */
+    readonly jwks: RemoteKeys;
+  };
 
 export interface TranslatedBackend {
   readonly id: ObjectId;
@@ -44,6 +49,8 @@ export interface TranslatedBackend {
   readonly uses: readonly string[];
   /** Names of providers and targets, which a policy can name as `sectionName`. */
   readonly sections: readonly string[];
+  /** JWKS documents to fetch for it. */
+  readonly remoteJwks: readonly RemoteJwksRequest[];
   readonly diagnostics: readonly Diagnostic[];
 }
 
@@ -65,7 +72,7 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
   const { view, unread } = trackAccess({ spec: backend.spec });
   const { spec } = view;
   const needs = new ServiceReader(context, read, id.namespace);
-  const settingsContext = { secrets, services: needs };
+  const settingsContext = { secrets, services: needs, jwks: context.jwks };
   const { kind, uses = [] } = translateVariant(spec, {
     namespace: id.namespace,
     services: context.services,
@@ -98,6 +105,7 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
       ...(backend.spec.ai?.groups ?? []).flatMap((group) => group.providers.map((provider) => provider.name)),
       ...(backend.spec.mcp?.targets ?? []).map((target) => target.name),
     ],
+    remoteJwks: context.jwks.requests,
     diagnostics,
   };
 }
@@ -105,7 +113,7 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
 interface VariantContext {
   readonly namespace: string;
   readonly services: Readable<ServiceView>;
-  readonly settings: SettingsContext;
+  readonly settings: FullSettingsContext;
   readonly destinationScope: DestinationScope;
   readonly read: Read;
   readonly reporter: (severity: Diagnostic["severity"], prefix: string) => Report;

@@ -19,9 +19,10 @@ import type { Diagnostic } from "../shared/diagnostics.ts";
 import { within, type Report } from "../shared/report.ts";
 import type { BackendCollections } from "../references/backend-refs.ts";
 import { SecretReader, type SecretCollections } from "../references/secrets.ts";
-import { JwksReader, type JwksCollections, type RemoteJwksRequest } from "./jwks/remote-jwks.ts";
+import { JwksReader, type JwksCollections } from "./jwks/remote-jwks.ts";
 import { unsupportedFields } from "../shared/unsupported-fields.ts";
 import { ServiceReader } from "./shared/external-service.ts";
+import type { RemoteJwksRequest } from "./shared/remote-keys.ts";
 import { translateFrontend } from "./frontend/frontend.ts";
 import { UNIT_TRANSLATORS } from "./index.ts";
 import { failClosedUnit } from "./fail-closed.ts";
@@ -65,7 +66,11 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
       : Object.values(UNIT_TRANSLATORS).flatMap((translator) => translator.translate(traffic, context) ?? []);
   const phase = preRouting ? Phase.PRE_ROUTING : Phase.POST_ROUTING;
   const destinations = new ServiceReader(collections, read, id.namespace);
-  const settings = translateSettings(backend, { secrets, services: destinations }, within(report, "spec.backend"));
+  const settings = translateSettings(
+    backend,
+    { secrets, services: destinations, jwks },
+    within(report, "spec.backend"),
+  );
   const connections = translateFrontend(frontend, { services, report: within(report, "spec.frontend") });
   const errors = diagnostics.map(({ path }) => path);
   const unsupported = unsupportedFields("gwproxy.dev/GwPolicy", unread(), errors);

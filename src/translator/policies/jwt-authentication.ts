@@ -4,17 +4,13 @@
  */
 import { create } from "@bufbuild/protobuf";
 import type { JwtProvider as ApiProvider } from "../../../generated/types/traffic-authentication.ts";
-import {
-  JwtAuthenticationSchema,
-  JwtProviderSchema,
-  type JwtProvider,
-} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { JwtAuthenticationSchema, type JwtProvider } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { parseJwks } from "./jwks/jwks.ts";
 import { AUTHENTICATION_MODES, credentialLocation } from "./shared/authentication.ts";
+import { translateJwtProvider } from "./shared/jwt-provider.ts";
 import type { UnitContext, UnitTranslator } from "./shared/unit.ts";
 
 const FIELD = "jwtAuthentication";
-const DEFAULT_REQUIRED = ["exp"];
 
 export const jwtAuthentication: UnitTranslator = {
   translate({ jwtAuthentication: block }, context) {
@@ -32,17 +28,11 @@ export const jwtAuthentication: UnitTranslator = {
 };
 
 function translateProvider(provider: ApiProvider, path: string, context: UnitContext): JwtProvider | undefined {
-  const { issuer, audiences = [], jwks, validation } = provider;
-  const required = validation?.requiredClaims ?? DEFAULT_REQUIRED;
-  const { inline, remote } = jwks;
+  const { inline, remote } = provider.jwks;
   const keys = remote === undefined ? parseJwks(inline ?? "") : context.jwks.keys(remote);
-  if (typeof keys !== "string")
-    return create(JwtProviderSchema, {
-      issuer,
-      audiences: [...audiences],
-      keys: [...keys],
-      requiredClaims: [...required],
-    });
+  // Translated in any case: a field that is never read is reported as unsupported (shared/unsupported-fields.ts).
+  const translated = translateJwtProvider(provider, typeof keys === "string" ? [] : keys);
+  if (typeof keys !== "string") return translated;
   context.report(`${path}.jwks.${remote === undefined ? "inline" : "remote"}`, keys);
   return undefined;
 }

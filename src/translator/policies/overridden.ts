@@ -11,6 +11,7 @@ import type { GwPolicy } from "../../../generated/types/policy.ts";
 import {
   BackendSettingsSchema,
   FrontendSettingsSchema,
+  McpPolicySchema,
   Phase,
   type PolicyTarget,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -149,7 +150,10 @@ function unitsOf({ phase, units, backend, frontend }: PolicyContent): string[] {
   return [
     ...traffic.map((unit) => `${early} ${unit}`),
     ...BackendSettingsSchema.fields.flatMap(({ localName }) =>
-      isSet(backend, localName) ? `backend ${localName}` : [],
+      isSet(backend, localName) && localName !== "mcp" ? `backend ${localName}` : [],
+    ),
+    ...McpPolicySchema.fields.flatMap(({ localName }) =>
+      isSet(backend?.mcp, localName) ? `backend mcp.${localName}` : [],
     ),
     ...FrontendSettingsSchema.fields.flatMap(({ localName }) =>
       isSet(frontend, localName) ? `frontend ${localName}` : [],
@@ -158,7 +162,9 @@ function unitsOf({ phase, units, backend, frontend }: PolicyContent): string[] {
 }
 
 function isSet(message: object | undefined, field: string): boolean {
-  return message !== undefined && Object.hasOwn(message, field) && Reflect.get(message, field) !== undefined;
+  if (message === undefined || !Object.hasOwn(message, field)) return false;
+  const value: unknown = Reflect.get(message, field);
+  return Array.isArray(value) ? value.length > 0 : value !== undefined;
 }
 
 function targetText({ target, section, port }: PolicyTarget): string {
@@ -203,7 +209,9 @@ function sorted(entries: readonly { readonly value: PolicyOutline }[]): PolicyOu
 
 /** What several policies say about these counts together; what closes the place of a broken policy loses to nothing. */
 function collects(unit: string): boolean {
-  return /^(?:PreRouting|PostRouting) (?:authorization|failClosed)$|^frontend networkAuthorization$/.test(unit);
+  return /^(?:PreRouting|PostRouting) (?:authorization|failClosed)$|^frontend networkAuthorization$|^backend mcp\.authorization$/.test(
+    unit,
+  );
 }
 
 /** @returns undefined when the policy has a unit anywhere at the Gateway, or says nothing there */

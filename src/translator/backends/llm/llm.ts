@@ -13,7 +13,7 @@ import {
   type Provider,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { within, type Report } from "../../shared/report.ts";
-import type { SettingsContext } from "../settings/context.ts";
+import type { FullSettingsContext } from "../settings/context.ts";
 import { translateSettings } from "../settings/settings.ts";
 import { translateProviderKey } from "./index.ts";
 import type { ProviderContext } from "./provider.ts";
@@ -21,7 +21,7 @@ import { withoutBrackets } from "../../../lib/network/local-address.ts";
 
 export interface LlmContext extends ProviderContext {
   /** Resolves the references in the policies of a provider. */
-  readonly settings: SettingsContext;
+  readonly settings: FullSettingsContext;
   /** Reports a diagnostic that affects one provider of a group; that provider is sent in its failing form. */
   readonly warning: Report;
 }

@@ -9,7 +9,7 @@ import { BackendSettingsSchema, type BackendSettings } from "../../../../generat
 import { within, type Report } from "../../shared/report.ts";
 import { translateAi } from "./ai/index.ts";
 import { translateConnection } from "./connection.ts";
-import type { SettingsContext } from "./context.ts";
+import type { FullSettingsContext } from "./context.ts";
 import { translateHealth } from "./health.ts";
 import { translateSessionAffinity } from "./session-affinity.ts";
 import { translateBackendTransformation } from "./transformation.ts";
@@ -23,7 +23,7 @@ export type ServedBlock = Pick<
 /** @returns undefined when the block sets no supported member */
 export function translateSettings(
   block: ServedBlock | undefined,
-  context: SettingsContext,
+  context: FullSettingsContext,
   report: Report,
 ): BackendSettings | undefined {
   if (block === undefined) return undefined;

@@ -1,5 +1,6 @@
 /**
- * Resolves JWKS that other servers publish. `../content.ts` uses it for `jwks.remote` of a JWT provider.
+ * Resolves JWKS that other servers publish, for issuers of tokens in GwPolicies (`../content.ts`) and in GwBackends
+ * (`../../graph.ts`).
  *
  * The request follows from the objects alone: the URL, and the TLS settings of the referenced backend. The translator
  * does not fetch anything itself. The fetched document comes back as an input, under the key of the request, and
@@ -22,7 +23,7 @@ import { GWPROXY_GROUP, nameKey } from "../../../api/refs.ts";
 import type { Entry, Readable, ReadableIndex } from "../../../lib/collections/collection.ts";
 import type { Read } from "../../../lib/collections/graph.ts";
 import { parseDuration, timerMs } from "../../../lib/time/duration.ts";
-import type { JwksDocument, DocumentAddress, JwksRequest } from "../../../sources/remote/documents.ts";
+import type { JwksDocument, JwksRequest } from "../../../sources/remote/documents.ts";
 import { resolveBackend, type BackendCollections } from "../../references/backend-refs.ts";
 import { translateTlsPolicy } from "../../backends/backend-tls/content.ts";
 import { tlsPolicyOn } from "../../backends/backend-tls/targets.ts";
@@ -31,17 +32,9 @@ import { checkDestination } from "../../backends/static.ts";
 import { withoutBrackets } from "../../../lib/network/local-address.ts";
 import { parseJwks } from "./jwks.ts";
 import { parseOrigin } from "../shared/external-service.ts";
+import type { RemoteJwksRequest, RemoteKeys } from "../shared/remote-keys.ts";
 import { policiesOn, type GovernedBackend } from "../../references/policies-on-backends.ts";
 import { SecretReader, type SecretCollections } from "../../references/secrets.ts";
-
-/**
- * The request of a policy. The addresses of the server are added later (`../../graph.ts`), so that moving pods do not
- * recompute policies.
- */
-export interface RemoteJwksRequest extends Omit<JwksRequest, "addresses"> {
-  /** A fixed address, or the port of a Service. */
-  readonly server: DocumentAddress | { readonly service: string; readonly portKey: string };
-}
 
 export interface JwksCollections extends SecretCollections, BackendCollections {
   readonly documents: Readable<JwksDocument>;
@@ -63,8 +56,8 @@ interface Server extends GovernedBackend {
 
 const DEFAULT_CACHE = "5m";
 
-/** Reads the JWKS of one policy, and collects the requests for them. */
-export class JwksReader {
+/** Reads the JWKS of one object, and collects the requests for them. */
+export class JwksReader implements RemoteKeys {
   readonly #collections: JwksCollections;
   readonly #read: Read;
   readonly #namespace: string;

@@ -24,7 +24,7 @@ export function translateAuthorization(
   place: CelPhase,
 ): Authorization {
   const expressions = policy.matchExpressions.map((text, at) =>
-    checkExpression(text, `${path}.policy.matchExpressions[${at}]`, context, place),
+    checkExpression(text, `${path === "" ? "" : `${path}.`}policy.matchExpressions[${at}]`, context, place),
   );
   const rule = create(AuthorizationRuleSchema, { action: ACTIONS[action ?? "Allow"], expressions });
   return create(AuthorizationSchema, { rules: [rule] });

@@ -6,27 +6,25 @@
  * with a diagnostic is still sent when the data plane can fail it closed.
  */
 import type { Traffic } from "../../../../generated/types/traffic.ts";
-import type { RemoteJwks } from "../../../../generated/types/traffic-authentication.ts";
-import type { JwtKey, TrafficUnit } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { TrafficUnit } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { parseExpression } from "../../../cel/compile/compile-expression.ts";
 import { environmentOf, type CelPhase } from "../../../cel/environments/phases.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { SecretReader } from "../../references/secrets.ts";
+import type { Report } from "../../shared/report.ts";
 import { phaseOfTraffic } from "./expression-phase.ts";
 import type { ServiceReader } from "./external-service.ts";
+import type { RemoteKeys } from "./remote-keys.ts";
 
 export interface UnitContext {
   readonly secrets: SecretReader;
   readonly services: ServiceReader;
   /** Reads remote JWKS. */
-  readonly jwks: {
-    /** @returns the keys, or why there are none */
-    keys(remote: RemoteJwks): readonly JwtKey[] | string;
-  };
+  readonly jwks: Pick<RemoteKeys, "keys">;
   /** True when the unit runs before a route is chosen. */
   readonly preRouting: boolean;
   /** Reports a diagnostic at a path relative to `spec.traffic`. */
-  report(path: string, message: string): void;
+  readonly report: Report;
 }
 
 /** The part of the context that checking an expression needs. */

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   AiPolicySchema,
+  AuthorizationAction,
   BackendSettingsSchema,
   RouteType,
   type BackendSettings,
@@ -44,4 +45,21 @@ test("fields of ai are won separately, and an empty one wins nothing", () => {
   );
   assert.equal(ai.promptGuard?.streaming, false);
   assert.deepEqual(gateway.ai?.modelAliases, { fast: "small" }, "levels stay as they are");
+});
+
+test("fields of mcp are won separately, and no rule of authorization is lost", () => {
+  const ruleOf = (text: string) => ({ rules: [{ action: AuthorizationAction.DENY, expressions: [text] }] });
+  const gateway = create(BackendSettingsSchema, {
+    mcp: { authorization: ruleOf("a"), authentication: { mcp: { issuer: "one" } }, guardrails: [{ failOpen: true }] },
+  });
+  const route = create(BackendSettingsSchema, { mcp: { authentication: { mcp: { issuer: "two" } } } });
+  const backend = create(BackendSettingsSchema, { mcp: { authorization: ruleOf("b") } });
+  const { mcp } = mergeSettings([gateway, undefined, route, create(BackendSettingsSchema), backend]);
+  assert.deepEqual(
+    mcp?.authorization?.rules.map(({ expressions }) => expressions),
+    [["a"], ["b"]],
+  );
+  assert.equal(mcp.authentication?.mcp?.issuer, "two");
+  assert.equal(mcp.guardrails.length, 1);
+  assert.equal(gateway.mcp?.authorization?.rules.length, 1, "levels stay as they are");
 });
