@@ -11,12 +11,16 @@ import { ProxyError } from "../../exchange/errors.ts";
 export type OnEvent = (data: string) => void;
 
 const DATA = "data";
+const COMMENT = ":";
 const BYTE_ORDER_MARK = "\u00ef\u00bb\u00bf";
 const SPACE = 32;
 
 export class SseParser {
   readonly #maxEventBytes: number;
   readonly #onEvent: OnEvent;
+  readonly #onTooLong: "throw" | "skip";
+  /** An event that is too long is left out up to its blank line. */
+  #isSkipping = false;
   /** The line that is not complete yet. */
   #open = "";
   /** Data lines of the current event, joined by LF; undefined when there was none. */
@@ -27,10 +31,14 @@ export class SseParser {
   #receivedBytes = 0;
   #settledBytes = 0;
 
-  /** @param maxEventBytes limit of the memory for one event, with the incomplete line */
-  constructor(maxEventBytes: number, onEvent: OnEvent) {
+  /**
+   * @param maxEventBytes limit of the memory for one event, with the incomplete line
+   * @param onTooLong whether a longer event ends the parsing or is left out
+   */
+  constructor(maxEventBytes: number, onEvent: OnEvent, onTooLong: "throw" | "skip" = "throw") {
     this.#maxEventBytes = maxEventBytes;
     this.#onEvent = onEvent;
+    this.#onTooLong = onTooLong;
   }
 
   /** Returns the bytes up to the end of the last blank line: no event that has begun reaches into them. */
@@ -62,7 +70,9 @@ export class SseParser {
     this.#receivedBytes += text.length;
     if (at === text.length) return;
     this.#limit(text.length - at);
-    this.#open += text.slice(at);
+    // Of a line that is left out only the fact that it is not blank has to be known.
+    if (this.#isSkipping) this.#open = COMMENT;
+    else this.#open += text.slice(at);
   }
 
   /** Ends the stream. An event without its closing blank line still counts. */
@@ -83,7 +93,7 @@ export class SseParser {
 
   #line(text: string, start: number, end: number): void {
     if (start === end) return this.#dispatch();
-    if (!text.startsWith(DATA, start)) return;
+    if (this.#isSkipping || !text.startsWith(DATA, start)) return;
     const colon = start + DATA.length;
     let value = "";
     if (colon < end) {
@@ -91,18 +101,25 @@ export class SseParser {
       value = text.slice(text.charCodeAt(colon + 1) === SPACE ? colon + 2 : colon + 1, end);
     }
     this.#limit(value.length);
+    if (this.#isSkipping) return;
     this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
   }
 
   #dispatch(): void {
     const data = this.#data;
     this.#data = undefined;
+    this.#isSkipping = false;
     if (data !== undefined) this.#onEvent(data);
   }
 
   #limit(moreBytes: number): void {
     const dataBytes = this.#data === undefined ? 0 : this.#data.length + 1;
-    if (this.#open.length + dataBytes + moreBytes <= this.#maxEventBytes) return;
+    if (this.#isSkipping || this.#open.length + dataBytes + moreBytes <= this.#maxEventBytes) return;
+    if (this.#onTooLong === "skip") {
+      this.#isSkipping = true;
+      this.#data = undefined;
+      return;
+    }
     const detail = `an event of a stream is longer than ${this.#maxEventBytes} bytes`;
     throw new ProxyError("llm_response_invalid", { detail });
   }

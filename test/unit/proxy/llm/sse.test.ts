@@ -40,6 +40,18 @@ test("an event beyond the limit is refused, in one line or in many", () => {
   assert.equal(parse([Buffer.from("data: 123456789\n\n".repeat(40))], 200).length, 40);
 });
 
+test("a reader that only looks on leaves out events beyond the limit and reads the others", () => {
+  const long = ["x".repeat(300), "x\ndata: ".repeat(150)];
+  const bytes = Buffer.from(["1", ...long, "2", ...long, "3"].map((data) => `data: ${data}\n\n`).join(""));
+  for (const size of [1, 7, 100, bytes.length]) {
+    const events: string[] = [];
+    const parser = new SseParser(200, (data) => void events.push(data), "skip");
+    for (let at = 0; at < bytes.length; at += size) parser.push(bytes.subarray(at, at + size));
+    parser.end();
+    assert.deepEqual(events, ["1", "2", "3"], `chunks of ${size}`);
+  }
+});
+
 test("any chunking of a stream gives the same events", () => {
   const line = fc.constantFrom('data: {"a":1}', "data: zwölf ☂", "event: x", ": note", "", "data", "id: 1", "junk");
   const stream = fc.array(fc.tuple(line, fc.constantFrom("\n", "\r", "\r\n")), { maxLength: 30 });
