@@ -167,7 +167,7 @@ async function readWhole(body: BodyStream, headers: HeaderList, context: ReplyCo
   const own = read && sides?.client.printAnswer(read, { request, createdAt: nowSeconds() });
   if (ledger.countsText) ledger.addText(textBytes(client.client?.texts.answerTexts(own ?? answer)));
   ledger.settle("complete");
-  const checked = await guards?.checkAnswer(own ?? answer, headers);
+  const checked = guards === undefined ? undefined : await guards.checkAnswer(own ?? answer, headers);
   if (checked?.reply !== undefined) return checked.reply;
   if (own === undefined && checked?.isMasked !== true) return bytes;
   forgetBody(headers);

@@ -24,12 +24,21 @@ export type Framing = (maxEventBytes: number, onEvent: OnEvent) => StreamParser;
 export const serverSentEvents: Framing = (maxEventBytes, onEvent) =>
   new SseParser(maxEventBytes, (data) => onEvent(data, ""));
 
-const FRAMINGS: ReadonlyMap<string, Framing> = new Map<string, Framing>([
-  ["text/event-stream", serverSentEvents],
-  ["application/vnd.amazon.eventstream", (maxEventBytes, onEvent) => new EventStreamParser(maxEventBytes, onEvent)],
-]);
+interface FramingRow {
+  /** Matches the media type, with or without parameters. */
+  readonly type: RegExp;
+  readonly framing: Framing;
+}
+
+const FRAMINGS: readonly FramingRow[] = [
+  { type: /^\s*text\/event-stream\s*(?:;|$)/i, framing: serverSentEvents },
+  {
+    type: /^\s*application\/vnd\.amazon\.eventstream\s*(?:;|$)/i,
+    framing: (maxEventBytes, onEvent) => new EventStreamParser(maxEventBytes, onEvent),
+  },
+];
 
 /** @param contentType value of Content-Type @returns undefined for a body that is not a stream of events */
 export function framingOf(contentType: string): Framing | undefined {
-  return FRAMINGS.get((contentType.split(";", 1)[0] ?? "").trim().toLowerCase());
+  return FRAMINGS.find(({ type }) => type.test(contentType))?.framing;
 }

@@ -21,32 +21,42 @@ export function readUsage(reported: JsonObject | undefined): Usage | undefined {
   const output = countOf(reported["completion_tokens"]);
   const total = countOf(reported["total_tokens"]);
   if (input === undefined && output === undefined && total === undefined) return undefined;
-  const prompt = objectOf(reported["prompt_tokens_details"]);
-  const completion = objectOf(reported["completion_tokens_details"]);
-  const counts: Partial<Record<keyof Usage, number | undefined>> = {
-    cachedInputTokens: countOf(prompt?.["cached_tokens"]),
-    cacheCreationInputTokens: countOf(prompt?.["cache_write_tokens"]),
-    inputTextTokens: countOf(prompt?.["text_tokens"]),
-    inputAudioTokens: countOf(prompt?.["audio_tokens"]),
-    inputImageTokens: countOf(prompt?.["image_tokens"]),
-    reasoningTokens: countOf(completion?.["reasoning_tokens"]),
-    outputTextTokens: countOf(completion?.["text_tokens"]),
-    outputAudioTokens: countOf(completion?.["audio_tokens"]),
-    outputImageTokens: countOf(completion?.["image_tokens"]),
-    providerInputTokens: input,
-    providerTotalTokens: total,
-  };
   const usage: Usage = {
     inputTokens: input ?? Math.max(0, (total ?? 0) - (output ?? 0)),
     outputTokens: output ?? Math.max(0, (total ?? 0) - (input ?? 0)),
   };
-  return withCounts(usage, counts);
+  addInputCounts(usage, objectOf(reported["prompt_tokens_details"]));
+  addOutputCounts(usage, objectOf(reported["completion_tokens_details"]));
+  if (input !== undefined) usage.providerInputTokens = input;
+  if (total !== undefined) usage.providerTotalTokens = total;
+  return usage;
 }
 
-/** Adds the counts that are known. */
-function withCounts(usage: Usage, counts: Partial<Record<keyof Usage, number | undefined>>): Usage {
-  for (const [name, count] of Object.entries(counts)) if (count !== undefined) usage[name as keyof Usage] = count; // as typed above
-  return usage;
+/** Adds the counts that are known. Each is named here, because a loop over names takes several times as long. */
+function addInputCounts(usage: Usage, details: JsonObject | undefined): void {
+  if (details === undefined) return;
+  const cached = countOf(details["cached_tokens"]);
+  const written = countOf(details["cache_write_tokens"]);
+  const text = countOf(details["text_tokens"]);
+  const audio = countOf(details["audio_tokens"]);
+  const image = countOf(details["image_tokens"]);
+  if (cached !== undefined) usage.cachedInputTokens = cached;
+  if (written !== undefined) usage.cacheCreationInputTokens = written;
+  if (text !== undefined) usage.inputTextTokens = text;
+  if (audio !== undefined) usage.inputAudioTokens = audio;
+  if (image !== undefined) usage.inputImageTokens = image;
+}
+
+function addOutputCounts(usage: Usage, details: JsonObject | undefined): void {
+  if (details === undefined) return;
+  const reasoning = countOf(details["reasoning_tokens"]);
+  const text = countOf(details["text_tokens"]);
+  const audio = countOf(details["audio_tokens"]);
+  const image = countOf(details["image_tokens"]);
+  if (reasoning !== undefined) usage.reasoningTokens = reasoning;
+  if (text !== undefined) usage.outputTextTokens = text;
+  if (audio !== undefined) usage.outputAudioTokens = audio;
+  if (image !== undefined) usage.outputImageTokens = image;
 }
 
 /** Prints usage for a client; cached tokens also under the names that Messages providers use. */
