@@ -5,6 +5,7 @@
 import { create } from "@bufbuild/protobuf";
 import { BackendSettingsSchema, BackendTlsSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Callouts } from "../callouts/callouts.ts";
+import { compileAuth } from "./auth/index.ts";
 import { connectionOf } from "../upstream/dial/connection-settings.ts";
 import type { BackendDeps } from "./handler.ts";
 import type { Tunnels } from "./tunnels.ts";
@@ -21,11 +22,13 @@ export function createGuardServices(
 ): Pick<BackendDeps, "callout" | "hostCallout"> {
   return {
     callout: (service) => callouts().open(service, "Guardrail", TIMEOUT_MS),
-    hostCallout(host, { tls = create(BackendTlsSchema), tcp, tunnel, auth, http } = create(BackendSettingsSchema)) {
+    hostCallout(host, settings = create(BackendSettingsSchema), { auth: defaultAuth, signingScope } = {}) {
+      const { tls = create(BackendTlsSchema), tcp, tunnel, auth = defaultAuth, http } = settings;
       const connection = connectionOf({ tls, tcp, proxy: tunnels.of(tunnel) });
       const target = { ...connection, host, port: HTTPS_PORT, unixPath: "", owner };
       const begin = (): (() => void) => () => undefined;
-      return callouts().openTarget({ target, authority: host, auth, http, begin }, "Guardrail", TIMEOUT_MS);
+      const found = { target, authority: host, auth: compileAuth(auth), signingScope, http, begin };
+      return callouts().openTarget(found, "Guardrail", TIMEOUT_MS);
     },
   };
 }

@@ -2,7 +2,11 @@
  * The interface of a backend handler, which ends every pipeline, and the dependencies that a handler gets. The registry
  * compiles one handler for each backend and place in the configuration.
  */
-import type { BackendSettings, ExternalService } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type {
+  BackendAuth,
+  BackendSettings,
+  ExternalService,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
 import type { CelPhase } from "../../cel/environments/phases.ts";
 import type { Logger } from "../../lib/log.ts";
@@ -13,6 +17,7 @@ import type { Catalogs } from "../llm/cost/catalogs.ts";
 import type { PickDeps } from "../balancing/pick.ts";
 import type { ConnectionSettings, UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";
+import type { SigningScope } from "../upstream/auth.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 
 export type BackendHandler = (exchange: RoutedExchange) => Promise<Reply>;
@@ -34,6 +39,12 @@ export interface EndpointDeps extends PickDeps {
 export interface ResolvedEndpoint {
   readonly target: UpstreamTarget;
   readonly record: EndpointStats | undefined;
+}
+
+/** How calls to a public host are authenticated where its settings do not say. */
+interface HostDefaults {
+  readonly auth?: BackendAuth;
+  readonly signingScope?: SigningScope;
 }
 
 /** Dependencies of a backend on the process and on the place that it is compiled for. */
@@ -66,5 +77,5 @@ export interface BackendDeps extends EndpointDeps {
   /** Returns the client of a guard service. */
   readonly callout: (service: ExternalService | undefined) => Callout;
   /** Returns the client of a guard service at a public host, called with settings of its own over TLS. */
-  readonly hostCallout: (host: string, settings: BackendSettings | undefined) => Callout;
+  readonly hostCallout: (host: string, settings: BackendSettings | undefined, defaults?: HostDefaults) => Callout;
 }

@@ -15,7 +15,9 @@ import { appendPass } from "../exchange/cdn-loop.ts";
 import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
 import { grpcTimeoutMs, isGrpc } from "../exchange/grpc.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
-import { placeCredential } from "../upstream/auth.ts";
+import type { AuthCall, RequestAuth } from "../upstream/auth.ts";
+import { compileAuth } from "./auth/index.ts";
+import { bodyToSign } from "./auth/body-to-sign.ts";
 import { SessionKey } from "../balancing/affinity.ts";
 import { Attempt } from "./attempt.ts";
 import { beginCallSpan, type CallHead } from "../observability/tracing/call-span.ts";
@@ -109,7 +111,8 @@ export function createHttpHandler(
   settings: BackendSettings,
   deps: EndpointDeps & { readonly upstream: Upstream },
 ): BackendHandler {
-  const { auth, http: limits, sessionAffinity, transformation: changes } = settings;
+  const { http: limits, sessionAffinity, transformation: changes } = settings;
+  const auth = compileAuth(settings.auth);
   const fixedVersion = limits?.version || destination.version;
   const timeoutMs = limits?.requestTimeoutMs || Infinity;
   const rule = new HealthRule(settings.health, deps);
@@ -150,23 +153,42 @@ export function createHttpHandler(
     const request = { ...limitOf(exchange, timeoutMs, grpc), version, scheme, method, path, headers, body, upgrade };
     return answerOf(exchange, attempt, upstream.send(target, request), transformation);
   };
+  const callFor = (exchange: RoutedExchange, endpoint: EndpointState): AuthCall => ({
+    caller: exchange,
+    host: destination.hostname ?? destination.target(endpoint).host,
+  });
   const transformed = async (
     exchange: RoutedExchange,
     first: EndpointState,
     by: BackendTransformation,
   ): Promise<Reply> => {
-    const out = await by.outgoing(exchange, auth);
+    const out = await by.outgoing(exchange, auth, callFor(exchange, first).host);
     // The transformation may have changed the authority; a destination that follows it has to pick again.
     const endpoint = destination.followsRequest ? destination.pick(undefined, out) : first;
     const headers = upstreamHeaders(out.headers, authorityOf(out, destination), passOf(exchange));
-    return call(exchange, endpoint, { ...out, headers });
+    const head = { ...out, headers };
+    if (auth?.sign === undefined) return call(exchange, endpoint, head);
+    return call(exchange, endpoint, await signed(auth.sign, callFor(exchange, endpoint), head, exchange));
+  };
+  const authenticated = async (
+    exchange: RoutedExchange,
+    endpoint: EndpointState,
+    placed: string | Promise<string>,
+    head: Head,
+  ): Promise<Reply> => {
+    const ready = { ...head, path: placed instanceof Promise ? await placed : placed };
+    if (auth?.sign === undefined) return call(exchange, endpoint, ready);
+    return call(exchange, endpoint, await signed(auth.sign, callFor(exchange, endpoint), ready, exchange));
   };
   const send: Send = (exchange, endpoint) => {
     if (exchange.connect) return open(exchange, endpoint);
     if (transformation !== undefined) return transformed(exchange, endpoint, transformation);
-    const { method, scheme, requestBody: body } = exchange;
+    const { method, scheme, target, requestBody: body } = exchange;
     const headers = upstreamHeaders(exchange.requestHeaders, authorityOf(exchange, destination), passOf(exchange));
-    const path = auth === undefined ? exchange.target : placeCredential(auth, headers, exchange.target);
+    if (auth === undefined) return call(exchange, endpoint, { method, path: target, scheme, headers, body });
+    const path = auth.place(callFor(exchange, endpoint), headers, target);
+    if (path instanceof Promise || auth.sign !== undefined)
+      return authenticated(exchange, endpoint, path, { method, path: target, scheme, headers, body });
     return call(exchange, endpoint, { method, path, scheme, headers, body });
   };
   return function http(exchange) {
@@ -176,6 +198,18 @@ export function createHttpHandler(
     tried?.push(endpoint);
     return send(exchange, endpoint);
   };
+}
+
+/** Signs a request that is ready to leave. @throws ProxyError body_too_large, credential_unavailable */
+async function signed(
+  sign: NonNullable<RequestAuth["sign"]>,
+  call: AuthCall,
+  head: Head,
+  exchange: RoutedExchange,
+): Promise<Head> {
+  const body = await bodyToSign(exchange, head.body);
+  await sign(call, { ...head, body });
+  return { ...head, body: head.body === null ? null : body };
 }
 
 /** Opens a raw connection for CONNECT; nothing of the request is sent on it. */

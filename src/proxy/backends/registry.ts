@@ -31,12 +31,14 @@ import type { OutboundSubtype } from "../observability/tracing/outbound.ts";
 import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
 import { replicaEntry } from "../exchange/cdn-loop.ts";
 import { SessionKey } from "../balancing/affinity.ts";
+import { compileAuth } from "./auth/index.ts";
+import { authorityOf, beginCall } from "./own-call.ts";
 import { backendName } from "./backend-name.ts";
 import type { PickDeps } from "../balancing/pick.ts";
 import { connectionOf, type UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import { dumpOf, type EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";
-import { EndpointSet, type EndpointState, type ProxyLocality } from "../balancing/endpoints.ts";
+import { EndpointSet, type ProxyLocality } from "../balancing/endpoints.ts";
 import type { BackendDeps, BackendHandler, ResolvedEndpoint } from "./handler.ts";
 import {
   createHttpHandler,
@@ -341,7 +343,7 @@ export class BackendRegistry {
       const destination = this.#destination(message, settings, deps);
       const { auth, http, sessionAffinity } = settings;
       const session = sessionAffinity === undefined ? undefined : new SessionKey(sessionAffinity, deps.expression);
-      known = { destination, session, authority: authorityOf(message), auth, http };
+      known = { destination, session, authority: authorityOf(message), auth: compileAuth(auth), http };
       byLevels.set(id, known);
     }
     return known;
@@ -364,37 +366,6 @@ function levelsId(outer: BackendHandle["outer"]): string {
 interface CompiledDestination extends Omit<CallTarget, "target" | "begin"> {
   readonly destination: Destination;
   readonly session: SessionKey | undefined;
-}
-
-function beginCall({ record }: EndpointState): (healthy: boolean | undefined) => void {
-  const startedMs = performance.now();
-  record.begin();
-  return (healthy) => {
-    if (healthy === true) record.recordHealthy((performance.now() - startedMs) / 1000);
-    if (healthy === false) record.recordUnhealthy();
-    record.end();
-  };
-}
-
-/** Returns the authority for requests that the gateway makes on its own. */
-function authorityOf({ kind }: Backend): string {
-  switch (kind.case) {
-    case "service":
-      return `${kind.value.hostname}:${kind.value.port}`;
-    case "static": {
-      const { host, port, unixPath } = kind.value;
-      const name = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
-      return unixPath === "" ? `${name}:${port}` : "localhost";
-    }
-    case "dynamic":
-    case "ai":
-    case "models":
-    case "mcp":
-    case "a2a":
-    case "agentRuntime":
-    case undefined:
-      return "";
-  }
 }
 
 function failingHandler(code: ProxyErrorCode, detail: string): BackendHandler {

@@ -8,27 +8,13 @@
  */
 import { hash } from "node:crypto";
 import type { HeaderList } from "../../lib/header-list.ts";
+import type { SigningScope, UnsignedRequest } from "../upstream/auth.ts";
 
 export interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   /** Empty for keys that do not expire. */
   readonly sessionToken: string;
-}
-
-interface SigningScope {
-  readonly region: string;
-  /** Name of the service in signatures, such as `bedrock`. */
-  readonly service: string;
-}
-
-export interface UnsignedRequest {
-  readonly method: string;
-  /** Path and query as they leave. */
-  readonly path: string;
-  /** Holds `host`. */
-  readonly headers: HeaderList;
-  readonly body: Buffer;
 }
 
 const ALGORITHM = "AWS4-HMAC-SHA256";

@@ -3,14 +3,14 @@
  * response before any policy sees it. Changes of the request belong to the call; the exchange stays as it was, so that
  * a retry starts from the same request.
  */
-import type { Credential, Transformation } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Transformation } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { Body } from "../exchange/body.ts";
 import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
 import { readAway, requestTarget } from "../policies/shared/request-support.ts";
 import { captureResponse, replaceResponseBody, responseTarget } from "../policies/shared/response-support.ts";
 import { compileTransform, type CompiledTransform } from "../policies/shared/transform-support.ts";
-import { placeCredential } from "../upstream/auth.ts";
+import type { RequestAuth } from "../upstream/auth.ts";
 import type { EndpointDeps } from "./handler.ts";
 
 /** A request that is ready to leave, still in the format of the client. */
@@ -33,22 +33,30 @@ export class BackendTransformation {
     this.#readsRequestBody = [this.#request, this.#response].some((each) => each?.readsRequestBody === true);
   }
 
-  /** @param auth credential that the expressions see in its place and may remove */
-  async outgoing(exchange: RoutedExchange, auth: Credential | undefined): Promise<Outgoing> {
+  /**
+   * @param auth whose credential the expressions see in its place and may remove
+   * @param host of the destination
+   */
+  async outgoing(exchange: RoutedExchange, auth: RequestAuth | undefined, host: string): Promise<Outgoing> {
     if (this.#readsRequestBody) await exchange.bufferRequestBody(exchange.requestLimitBytes);
     if (this.#request?.body !== undefined) await readAway(exchange);
-    return this.#changed(exchange, auth);
+    const headers = exchange.requestHeaders.clone();
+    const path =
+      auth === undefined ? exchange.target : auth.place({ caller: exchange, host }, headers, exchange.target);
+    return this.#changed(exchange, headers, path instanceof Promise ? await path : path);
   }
 
   /**
    * Edits the exchange, copies the result and restores the exchange, without an `await`: no other code may ever see the
    * credential in the exchange, not even when the client leaves meanwhile.
+   * @param authenticated headers and path with the credential
    */
-  #changed(exchange: RoutedExchange, auth: Credential | undefined): Outgoing {
+  #changed(exchange: RoutedExchange, authenticated: HeaderList, path: string): Outgoing {
     const { method, target, host, hostChoice, scheme, requestHeaders, requestBody } = exchange;
     const before = requestHeaders.raw.slice();
     try {
-      if (auth !== undefined) exchange.target = placeCredential(auth, requestHeaders, target);
+      requestHeaders.raw.splice(0, Infinity, ...authenticated.raw);
+      exchange.target = path;
       this.#request?.metadata(exchange, exchange);
       this.#request?.headers(requestTarget(exchange), exchange);
       const body = this.#request?.body?.(exchange);

@@ -7,11 +7,11 @@ import {
   BackendTlsSchema,
   BackendTunnelSchema,
   type BackendTunnel,
-  type Credential,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../exchange/errors.ts";
-import { placeCredential } from "../upstream/auth.ts";
+import type { RequestAuth } from "../upstream/auth.ts";
+import { placeCredential } from "./auth/shared/place-credential.ts";
 import { connectionOf, PLAIN, type ForwardProxy, type ResolvedProxy } from "../upstream/dial/connection-settings.ts";
 import type { CallTarget } from "../upstream/upstream.ts";
 
@@ -84,12 +84,16 @@ function compileProxy({ proxy }: BackendTunnel, pickCallTarget: PickCallTarget):
 /**
  * Returns the value of Proxy-Authorization: the credential, with the prefix of the header that it is configured for.
  */
-function authorizationOf(auth: Credential | undefined): string | undefined {
+function authorizationOf(auth: RequestAuth | undefined): string | undefined {
   if (auth === undefined) return undefined;
-  const location = auth.location?.location;
+  const { kind, credentials } = auth.message;
+  if (kind.case === "unresolved") throw new ProxyError("credential_unavailable", { detail: kind.value.reason });
+  if (kind.case !== "key" || credentials.length > 0)
+    throw new ProxyError("backend_invalid", { detail: "a proxy takes one credential, of the kind key or secretRef" });
+  const location = kind.value.location?.location;
   if (location !== undefined && location.case !== undefined && location.case !== "header")
     throw new ProxyError("backend_invalid", { detail: `a proxy takes no credential in a ${location.case}` });
   const headers = new HeaderList();
-  placeCredential(auth, headers, "/");
+  placeCredential(kind.value, headers, "/");
   return headers.raw[1];
 }

@@ -11,15 +11,9 @@ import {
   type Message,
   type MessageShape,
 } from "@bufbuild/protobuf";
-import { Metadata } from "@grpc/grpc-js";
-import {
-  BackendTlsSchema,
-  type BackendSettings,
-  type ExternalService,
-} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { BackendTlsSchema, type ExternalService } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { methodDefinition, type Encoded } from "../../lib/grpc.ts";
 import { HeaderList } from "../../lib/header-list.ts";
-import { placeCredential } from "../upstream/auth.ts";
 import { connectionOf, PLAIN } from "../upstream/dial/connection-settings.ts";
 import type { DestinationGuard } from "../upstream/dial/destination-guard.ts";
 import type { Resolver } from "../upstream/dial/dns.ts";
@@ -41,6 +35,7 @@ import {
   type CalloutSink,
   type CalloutStream,
 } from "./callout.ts";
+import { authenticateGrpc, authenticateHttp, type GrpcAuth } from "./call-auth.ts";
 import { callUnary, endGrpcSpan, openStream } from "./grpc-call.ts";
 import { GrpcChannels, MAX_IN_FLIGHT, type GrpcChannel } from "./grpc-channels.ts";
 import { callHttp, failedCall } from "./http-call.ts";
@@ -136,11 +131,11 @@ class ServiceCallout implements Callout {
     message: MessageShape<I> | Encoded,
     caller: Caller,
   ): Promise<MessageShape<O>> {
-    const { channel, metadata, http, begin } = this.#connect(caller);
+    const { channel, metadata, credentials, http, begin } = this.#connect(caller);
     const timeoutMs = http?.requestTimeoutMs || this.#options.timeoutMs;
     const definition = definitionOf(method);
     const span = this.#traced(caller, grpcName(definition.path), metadata);
-    const call = { metadata, timeoutMs, caller, settle: this.#begin(begin) };
+    const call = { metadata, credentials, timeoutMs, caller, settle: this.#begin(begin) };
     try {
       const answer = await callUnary(channel, definition, message, call);
       endGrpcSpan(span);
@@ -157,14 +152,14 @@ class ServiceCallout implements Callout {
     sink: CalloutSink<MessageShape<O>>,
     caller: Caller,
   ): CalloutStream<MessageShape<I>> {
-    const { channel, metadata, http, begin } = this.#connect(caller);
+    const { channel, metadata, credentials, http, begin } = this.#connect(caller);
     // The method's own schema decodes the messages for the sink, so they have its type.
     const untyped = sink as CalloutSink<Message>;
     const patienceMs = http?.requestTimeoutMs || undefined;
     const definition = definitionOf(method);
     const span = this.#traced(caller, grpcName(definition.path), metadata);
     try {
-      const call = { metadata, caller, patienceMs, settle: this.#begin(begin), span };
+      const call = { metadata, credentials, caller, patienceMs, settle: this.#begin(begin), span };
       return openStream(channel, definition, untyped, call);
     } catch (error) {
       endGrpcSpan(span, error);
@@ -174,12 +169,13 @@ class ServiceCallout implements Callout {
 
   async http(request: CalloutRequest, caller: Caller): Promise<CalloutAnswer> {
     const { upstream, bodyLimitBytes } = this.#options;
-    const { target, authority, auth, http, begin } = this.#find();
+    const found = this.#find();
+    const { target, authority, http, begin } = found;
     if (this.#inFlight >= MAX_IN_FLIGHT) throw new CalloutError(`more than ${MAX_IN_FLIGHT} calls in flight`);
     const headers = new HeaderList(["host", request.authority ?? authority, ...request.headers.raw]);
     headers.set("cdn-loop", appendPass(caller.cdnLoop));
     const { method, body } = request;
-    const path = auth === undefined ? request.path : placeCredential(auth, headers, request.path);
+    const path = await authenticateHttp(found, caller, { method, path: request.path, headers, body });
     const deadlineAtMs = performance.now() + (http?.requestTimeoutMs || this.#options.timeoutMs);
     const version: UpstreamVersion = fixedVersion(http?.version) ?? "negotiated";
     const call = {
@@ -228,14 +224,13 @@ class ServiceCallout implements Callout {
     return trace?.begin({ kind: "Policy", subtype: this.#subtype, name }, carrier);
   }
 
-  #connect({
-    cdnLoop,
-  }: Caller): Pick<CallTarget, "http" | "begin"> & { readonly channel: GrpcChannel; readonly metadata: Metadata } {
-    const { target, authority, auth, http, begin } = this.#find();
+  #connect(caller: Caller): Pick<CallTarget, "http" | "begin"> & GrpcAuth & { readonly channel: GrpcChannel } {
+    const found = this.#find();
+    const { target, authority, http, begin } = found;
     try {
-      const metadata = metadataOf(auth);
-      metadata.set("cdn-loop", appendPass(cdnLoop));
-      return { channel: this.#options.channels.channel(target, authority), metadata, http, begin };
+      const { metadata, credentials } = authenticateGrpc(found, caller);
+      metadata.set("cdn-loop", appendPass(caller.cdnLoop));
+      return { channel: this.#options.channels.channel(target, authority), metadata, credentials, http, begin };
     } catch (error) {
       throw error instanceof ProxyError ? failedCall(error) : error;
     }
@@ -308,18 +303,6 @@ function withPort(authority: string, port: number): string {
 /** Returns "package.Service/Method" of the path "/package.Service/Method". */
 function grpcName(path: string): string {
   return path.slice(1);
-}
-
-/** Turns a credential into call metadata; gRPC has no query parameters, so a credential for one is refused. */
-function metadataOf(auth: BackendSettings["auth"]): Metadata {
-  const metadata = new Metadata();
-  if (auth === undefined) return metadata;
-  const headers = new HeaderList();
-  if (placeCredential(auth, headers, "/") !== "/")
-    throw new CalloutError("a gRPC call cannot carry its credential in a query parameter", { misconfigured: true });
-  for (let at = 0; at < headers.raw.length; at += 2)
-    metadata.set(headers.raw[at] as string, headers.raw[at + 1] as string);
-  return metadata;
 }
 
 const definitions = new WeakMap<DescMethod, ReturnType<typeof methodDefinition>>();

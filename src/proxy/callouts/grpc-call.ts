@@ -11,6 +11,7 @@ import {
   status,
   type Client,
   type ClientDuplexStream,
+  type CallCredentials,
   type Metadata,
   type MethodDefinition,
   type ServiceError,
@@ -26,6 +27,8 @@ const CONNECT_TIMEOUT_MS = 2_000;
 
 export interface CallOptions {
   readonly metadata: Metadata;
+  /** Adds what is not known yet when the call begins. */
+  readonly credentials: CallCredentials | undefined;
   readonly caller: Caller;
   /** Called once with the result for the endpoint statistics; undefined when the exchange was aborted. */
   readonly settle: (healthy: boolean | undefined) => void;
@@ -39,7 +42,7 @@ export function callUnary(
   options: CallOptions & { readonly timeoutMs: number },
 ): Promise<Message> {
   return new Promise((resolve, reject) => {
-    const { metadata, timeoutMs, caller, settle } = options;
+    const { metadata, credentials, timeoutMs, caller, settle } = options;
     const client = begin(channel, settle);
     let aborted = false;
     const call = client.makeUnaryRequest(
@@ -48,7 +51,7 @@ export function callUnary(
       method.responseDeserialize,
       message,
       metadata,
-      { deadline: Date.now() + timeoutMs },
+      { deadline: Date.now() + timeoutMs, ...(credentials === undefined ? {} : { credentials }) },
       (error, answer) => {
         channel.done(outcomeOf(error));
         settle(aborted ? undefined : error === null);
@@ -123,7 +126,7 @@ class GrpcStream implements CalloutStream<Message> {
       method.requestSerialize,
       method.responseDeserialize,
       options.metadata,
-      {},
+      options.credentials === undefined ? {} : { credentials: options.credentials },
     );
     call.on("data", this.#received.bind(this));
     call.on("drain", this.#drained.bind(this));

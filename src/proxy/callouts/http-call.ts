@@ -5,7 +5,7 @@ import { collect } from "../exchange/collect.ts";
 import { forwardable } from "../exchange/fields.ts";
 import type { Upstream, UpstreamRequest } from "../upstream/upstream.ts";
 import type { UpstreamTarget } from "../upstream/dial/connection-settings.ts";
-import { ProxyError } from "../exchange/errors.ts";
+import { ProxyError, type ProxyErrorCode } from "../exchange/errors.ts";
 import { CalloutError, type CalloutAnswer } from "./callout.ts";
 
 /** @throws CalloutError, or the error that the exchange was aborted with */
@@ -27,11 +27,20 @@ export async function callHttp(
   }
 }
 
-/** Marks a route to the service that is closed on purpose as misconfigured, so that no failure mode opens it. */
+/**
+ * Marks a route to the service that is closed on purpose, and a missing credential, as misconfigured, so that no failure
+ * mode opens it.
+ */
 export function failedCall(error: ProxyError): CalloutError {
-  const misconfigured = error.code === "backend_invalid" || error.code === "policy_refused";
+  const misconfigured = MISCONFIGURED.has(error.code);
   return new CalloutError(`${error.message}: ${error.detail ?? error.code}`, { cause: error, misconfigured });
 }
+
+const MISCONFIGURED: ReadonlySet<ProxyErrorCode> = new Set<ProxyErrorCode>([
+  "backend_invalid",
+  "credential_unavailable",
+  "policy_refused",
+]);
 
 async function readWhole(body: BodyStream, limitBytes: number): Promise<Buffer> {
   const whole = await collect(body, limitBytes);

@@ -121,7 +121,7 @@ export const PROXY_ERRORS = {
   },
   virtual_model_not_resolved: { status: 404, grpc: 12, reason: "NotFound", text: "target of the model is virtual" },
   llm_conversion_unsupported: { status: 400, grpc: 13, reason: "InvalidRequest", text: "unsupported conversion" },
-  credential_unavailable: { status: 500, grpc: 2, reason: "Internal", text: "no credential for the provider" },
+  credential_unavailable: { status: 500, grpc: 2, reason: "Internal", text: "backend authentication failed" },
   loop_detected: { status: 508, grpc: 2, reason: "Internal", text: "loop detected" },
   llm_upgrade_unsupported: { status: 426, grpc: 2, reason: "InvalidRequest", text: "protocol upgrade not supported" },
   llm_format_unserved: {

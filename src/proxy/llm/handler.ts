@@ -74,7 +74,8 @@ export async function callProvider(
   const operation = findOperation(choice.row.name, exchange);
   const client = operation ?? requireServed(choice.row);
   exchange.backend = { name: exchange.backend?.name ?? node.name, type: "ai", protocol: "llm" };
-  const out = transformation === undefined ? undefined : await transformation.outgoing(exchange, endpoint.auth);
+  const out =
+    transformation === undefined ? undefined : await transformation.outgoing(exchange, endpoint.auth, endpoint.host);
   if (typeof client === "function")
     return client({ endpoint, exchange, out, upstream: deps.upstream, catalogs: deps.catalogs });
   const read = out === undefined || out.body === exchange.requestBody ? choice.body : undefined;

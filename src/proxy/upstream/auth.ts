@@ -1,64 +1,63 @@
 /**
- * Places the credential of a backend on a request that leaves for it. HTTP backends, LLM providers and tunnels use it.
+ * The interface of what authenticates requests to a backend. `backends/auth` compiles it from the `auth` block in
+ * force; HTTP backends, LLM providers, callouts and tunnels apply it to each request that they send.
  */
-import type { Credential } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { BackendAuth } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
-import { ProxyError } from "../exchange/errors.ts";
+import type { MaybePromise, RoutedExchange } from "../exchange/exchange.ts";
 
-/** Matches a scheme, one space and more: such a value is sent as it is, without "Bearer". */
-const NAMES_SCHEME = /^[A-Za-z][A-Za-z0-9!#$%&'*+.^_`|~-]* \S/;
+/** A call that the gateway makes on its own has no request of a client; what only a request has is unset then. */
+type AuthCaller = Pick<RoutedExchange, "onAbort"> & Partial<RoutedExchange>;
+
+/** The call that leaves. */
+export interface AuthCall {
+  readonly caller: AuthCaller;
+  /** Name or address of the destination, without the port. */
+  readonly host: string;
+}
+
+/** What a signature is made for; an empty member is left to the configuration. */
+export interface SigningScope {
+  readonly region: string;
+  /** Name of the service in signatures, such as `bedrock`. */
+  readonly service: string;
+}
+
+export interface UnsignedRequest {
+  readonly method: string;
+  /** Path and query as they leave. */
+  readonly path: string;
+  /** Holds `host`. */
+  readonly headers: HeaderList;
+  readonly body: Buffer;
+}
 
 /**
- * Edits the headers. The credential replaces anything that the client sent in the same place, so that both never travel
+ * Edits the headers. A credential replaces anything that the client sent in the same place, so that both never travel
  * together.
  * @param path path and query
- * @returns the path, which differs when the credential is a query parameter
- * @throws ProxyError internal for a location that cannot be written, credential_unavailable for keys that sign requests
+ * @returns the path, which differs when a credential is a query parameter
+ * @throws ProxyError credential_unavailable when there is no credential; the request then must not be sent
  */
-export function placeCredential(credential: Credential, headers: HeaderList, path: string): string {
-  const { value, cloudA } = credential;
-  if (cloudA !== undefined)
-    throw new ProxyError("credential_unavailable", { detail: "requests to this backend are not signed yet" });
-  const location = credential.location?.location;
-  switch (location?.case) {
-    case undefined:
-      headers.set("authorization", NAMES_SCHEME.test(value) ? value : `Bearer ${value}`);
-      return path;
-    case "header":
-      headers.set(location.value.name.toLowerCase(), `${location.value.prefix}${value}`);
-      return path;
-    case "cookie":
-      placeCookie(headers, location.value, value);
-      return path;
-    case "queryParameter":
-      return placeParameter(path, location.value, value);
-    case "expression":
-      throw new ProxyError("internal", { detail: "a credential cannot be placed by an expression" });
-  }
-}
+export type PlaceCredential = (call: AuthCall, headers: HeaderList, path: string) => MaybePromise<string>;
 
-function placeCookie(headers: HeaderList, name: string, value: string): void {
-  const kept = headers
-    .getAll("cookie")
-    .flatMap((line) => line.split(";"))
-    .map((pair) => pair.trim())
-    .filter((pair) => pair !== "" && pair.split("=", 1)[0] !== name);
-  headers.set("cookie", [...kept, `${name}=${value}`].join("; "));
-}
+/**
+ * Signs a request, which nothing may change afterwards.
+ * @param scope of the backend, where the configuration names none
+ * @throws ProxyError credential_unavailable
+ */
+export type SignRequest = (call: AuthCall, request: UnsignedRequest, scope?: SigningScope) => MaybePromise<void>;
 
-function placeParameter(path: string, name: string, value: string): string {
-  const mark = path.indexOf("?");
-  const start = mark < 0 ? path : path.slice(0, mark);
-  const pairs = mark < 0 ? [] : path.slice(mark + 1).split("&");
-  const kept = pairs.filter((pair) => pair !== "" && decoded(pair.split("=", 1)[0] ?? "") !== name);
-  return `${start}?${[...kept, `${encodeURIComponent(name)}=${encodeURIComponent(value)}`].join("&")}`;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text.replaceAll("+", " "));
-  } catch {
-    // Invalid percent-encoding cannot spell the name of the parameter.
-    return text;
-  }
+export interface RequestAuth {
+  readonly message: BackendAuth;
+  readonly place: PlaceCredential;
+  /** Signs the finished request last; undefined when requests are not signed, so that bodies may stream. */
+  readonly sign: SignRequest | undefined;
+  /** Whether a credential is written into the query. */
+  readonly writesQuery: boolean;
+  /**
+   * Lower-case name of the header that the configuration chose for the credential; "" for another place that it chose;
+   * undefined when it chose none.
+   */
+  readonly chosenHeader: string | undefined;
 }

@@ -7,6 +7,7 @@ import type { HeaderList } from "../../lib/header-list.ts";
 import type { Body, BodyStream } from "../exchange/body.ts";
 import type { Abortable, Tunnel } from "../exchange/exchange.ts";
 import type { UpstreamTarget } from "./dial/connection-settings.ts";
+import type { RequestAuth, SigningScope } from "./auth.ts";
 import type { BackendSettings } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 
 /**
@@ -85,7 +86,9 @@ export interface CallTarget {
   readonly target: UpstreamTarget;
   /** Host and port of the service for the Host header. */
   readonly authority: string;
-  readonly auth: BackendSettings["auth"];
+  readonly auth: RequestAuth | undefined;
+  /** See SignRequest. */
+  readonly signingScope?: SigningScope | undefined;
   readonly http: BackendSettings["http"];
   /** Counts the start of a call. @returns a callback for its end; `healthy` is undefined when the outcome is unknown */
   begin(): (healthy: boolean | undefined) => void;

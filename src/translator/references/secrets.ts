@@ -56,6 +56,28 @@ export class SecretReader {
     return { error: `Secret ${this.#namespace}/${ref.name} has no text in entry ${key}` };
   }
 
+  /**
+   * Reads several entries.
+   * @param optional entries that may be missing, which then are ""
+   * @returns the texts by entry, or what is wrong with the reference
+   */
+  texts<N extends string>(
+    ref: LocalSecretRef,
+    names: readonly N[],
+    optional: readonly N[] = [],
+  ): { readonly texts: Readonly<Record<N, string>> } | { readonly error: string } {
+    const entries = this.secret(ref);
+    if (typeof entries === "string") return { error: entries };
+    const missing = names.filter((name) => (entries.get(name) ?? "") === "");
+    if (missing.length > 0) {
+      const what = missing.length === 1 ? "entry" : "entries";
+      return { error: `Secret ${this.#namespace}/${ref.name} has no text in ${what} ${missing.join(", ")}` };
+    }
+    const texts = [...names, ...optional].map((name) => [name, entries.get(name) ?? ""]);
+    // Every name has its entry.
+    return { texts: Object.fromEntries(texts) as Record<N, string> };
+  }
+
   configMap(name: string): Entries | string {
     const map = this.#read.get(this.#collections.configMaps, `${this.#namespace}/${name}`);
     return map === undefined ? `ConfigMap ${this.#namespace}/${name} not found` : entriesOfConfigMap(map);

@@ -245,7 +245,7 @@ prove([], "the clouds are not called with the client's credential where none is 
   const { gateway, seen } = await serve(context, rows);
   for (const [number, row] of rows.entries()) {
     const { status, body } = await send(gateway, row, number);
-    assert.deepEqual([status, JSON.parse(body).error.message], [500, "no credential for the provider"], row.provider);
+    assert.deepEqual([status, JSON.parse(body).error.message], [500, "backend authentication failed"], row.provider);
   }
   assert.equal(seen.length, 0);
 });

@@ -17,6 +17,7 @@ import {
   staticBackend,
   to,
 } from "../../support/gateway/data-plane.ts";
+import { keyAuth } from "../../support/gateway/key-auth.ts";
 import { startUpstream, type TestUpstream } from "../../support/servers/upstream.ts";
 
 type Target = NonNullable<MessageInitShape<typeof PolicySchema>["targets"]>[number];
@@ -232,11 +233,11 @@ test("backend settings come from the strongest level, and a refused backend poli
   const onBackend: Target = { target: { case: "backend", value: "backend/default/b" } };
   try {
     assert.match(await answer(plane.url), /^200 undefined/);
-    await plane.set(policy("gateway", { targets: [ON_GATEWAY], backend: { auth: { value: "gateway" } } }));
+    await plane.set(policy("gateway", { targets: [ON_GATEWAY], backend: { auth: keyAuth("gateway") } }));
     assert.match(await answer(plane.url), /^200 Bearer gateway/);
-    await plane.set(policy("backend", { targets: [onBackend], backend: { auth: { value: "Basic backend" } } }));
+    await plane.set(policy("backend", { targets: [onBackend], backend: { auth: keyAuth("Basic backend") } }));
     assert.match(await answer(plane.url), /^200 Basic backend/);
-    await plane.set(staticBackend("b", upstream.port, { auth: { value: "inline" } }));
+    await plane.set(staticBackend("b", upstream.port, { auth: keyAuth("inline") }));
     assert.match(await answer(plane.url), /^200 Bearer inline/);
     await plane.set(
       policy("closed", { targets: [onBackend], units: [{ unit: { case: "failClosed", value: { reason: "bad" } } }] }),

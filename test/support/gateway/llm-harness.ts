@@ -5,8 +5,8 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   AiBackendSchema,
+  BackendAuthSchema,
   BackendSettingsSchema,
-  CredentialSchema,
   type CredentialLocationSchema,
   ProviderSchema,
   type AiBackend,
@@ -205,9 +205,10 @@ export type ProviderInit = Partial<Omit<Provider, "$typeName" | "formats" | "set
 
 export function aiBackend({ credential, cloudA, location, formats = [], ...rest }: ProviderInit): AiBackend {
   const place = location === undefined ? {} : { location: { location } };
-  const value = { value: credential ?? "", ...(cloudA === undefined ? {} : { cloudA }), ...place };
-  const auth = credential === undefined && cloudA === undefined ? undefined : create(CredentialSchema, value);
-  const settings = create(BackendSettingsSchema, auth === undefined ? {} : { auth });
+  const settings = create(BackendSettingsSchema);
+  if (cloudA !== undefined) settings.auth = create(BackendAuthSchema, { kind: { case: "cloudA", value: cloudA } });
+  if (credential !== undefined)
+    settings.auth = create(BackendAuthSchema, { kind: { case: "key", value: { value: credential, ...place } } });
   const node = create(ProviderSchema, { ...rest, settings });
   node.formats = formats.map(({ type, path = "" }) => ({
     $typeName: "gwproxy.config.v1.ProviderFormat",

@@ -34,8 +34,11 @@ export function locate(
   const exchange = new TestExchange(Buffer.alloc(0), new HeaderList([...headers]));
   exchange.target = target;
   const to = { wire, model, streaming };
-  const { path, headers: sent } = endpoint.address(to, exchange, undefined);
-  endpoint.signer?.({ method: "POST", path, headers: sent, body: Buffer.alloc(0) }, to);
+  const addressed = endpoint.address(to, exchange, undefined);
+  assert.ok(!(addressed instanceof Promise), "a configured credential is there at once");
+  const { path, headers: sent } = addressed;
+  const unsigned = { method: "POST", path, headers: sent, body: Buffer.alloc(0) };
+  void endpoint.auth?.sign?.(endpoint.authCall(to, exchange), unsigned, endpoint.signingScope(to));
   const { target: called } = endpoint.spot(to);
   assert.ok("host" in called);
   const scheme = called.tls === undefined ? "http" : "https";

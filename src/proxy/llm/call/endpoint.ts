@@ -8,16 +8,15 @@ import {
   BackendTlsSchema,
   type BackendHttp,
   type BackendSettings,
-  type Credential,
-  type CredentialLocation,
   type Provider as ProviderNode,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../lib/errors.ts";
 import { HeaderList } from "../../../lib/header-list.ts";
 import type { Uint64 } from "../../../lib/uint64.ts";
 import { hashEndpoint } from "../../balancing/affinity.ts";
-import { placeCredential } from "../../upstream/auth.ts";
+import { compileAuth } from "../../backends/auth/index.ts";
 import type { BalancedEndpoint } from "../../balancing/pick.ts";
+import type { AuthCall, RequestAuth, SigningScope } from "../../upstream/auth.ts";
 import { connectionOf, type UpstreamTarget } from "../../upstream/dial/connection-settings.ts";
 import type { EndpointStats } from "../../balancing/endpoint-stats.ts";
 import type { BackendDeps, ResolvedEndpoint } from "../../backends/handler.ts";
@@ -25,11 +24,11 @@ import { HealthRule } from "../../balancing/health.ts";
 import { BackendTransformation, type Outgoing } from "../../backends/transformation.ts";
 import { ProxyError } from "../../exchange/errors.ts";
 import { appendPass } from "../../exchange/cdn-loop.ts";
-import type { RoutedExchange } from "../../exchange/exchange.ts";
+import type { MaybePromise, RoutedExchange } from "../../exchange/exchange.ts";
 import { compilePromptGuards, type PromptGuards } from "../guards/run.ts";
 import { readGeminiPath } from "../formats/gemini/path.ts";
 import { providerOf } from "../providers/index.ts";
-import type { Provider, ProviderCall, Signer, Wire } from "../providers/provider.ts";
+import type { Provider, ProviderCall, Wire } from "../providers/provider.ts";
 import { compileAiPolicies, type AiPolicies } from "../policies/index.ts";
 
 export interface Endpoint extends BalancedEndpoint {
@@ -39,25 +38,31 @@ export interface Endpoint extends BalancedEndpoint {
   readonly rule: HealthRule;
   readonly hash: Uint64;
   readonly limits: BackendHttp | undefined;
+  /** Name or address of most calls. */
+  readonly host: string;
   /** Returns the target of a call. @throws ProxyError backend_invalid, endpoint_unavailable */
   spot(call: ProviderCall): ResolvedEndpoint;
   /** Changes requests in the client's format, before they are translated. */
   readonly transformation: BackendTransformation | undefined;
-  /** Credential that is placed in requests; undefined when they are signed instead. */
-  readonly auth: Credential | undefined;
+  /** Authenticates requests; undefined when the client's own headers do, or nothing. */
+  readonly auth: RequestAuth | undefined;
+  /** Returns what signatures of a call are made for, where the configuration says nothing. */
+  signingScope(call: ProviderCall): SigningScope | undefined;
+  /** Returns the call to authenticate. */
+  authCall(call: ProviderCall, exchange: RoutedExchange): AuthCall;
   /** The `ai` block in force for this provider. */
   readonly policies: AiPolicies;
-  readonly signer: Signer | undefined;
   readonly guards: PromptGuards | undefined;
   /**
    * Returns path and headers of a call.
    * @param out the result of a transformation, which includes the credential; undefined without one
    */
-  address(
-    call: ProviderCall,
-    exchange: RoutedExchange,
-    out: Outgoing | undefined,
-  ): { path: string; headers: HeaderList };
+  address(call: ProviderCall, exchange: RoutedExchange, out: Outgoing | undefined): MaybePromise<Addressed>;
+}
+
+interface Addressed {
+  readonly path: string;
+  readonly headers: HeaderList;
 }
 
 /** @throws ConfigError for a provider that this version does not know */
@@ -81,9 +86,12 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
     if (target === undefined && (target = ownTarget({ host, port }, settings, deps))) others.set(host, target);
     return target;
   };
-  const signer = provider.signer?.(node, settings.auth);
-  const auth = signer === undefined ? settings.auth : undefined;
-  const location = auth?.location === undefined ? undefined : credentialHeader(auth.location);
+  const auth = compileAuth(settings.auth ?? (isOwnAddress ? provider.defaultAuth : undefined));
+  const location = auth?.chosenHeader;
+  const authCall = (call: ProviderCall, exchange: RoutedExchange): AuthCall => ({
+    caller: exchange,
+    host: hostOf(node, provider, call),
+  });
   return {
     node,
     provider,
@@ -92,11 +100,13 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
     capacity: 1,
     hash: hashEndpoint(node.name),
     limits: settings.http,
+    host: hostOf(node, provider),
     transformation:
       settings.transformation === undefined ? undefined : new BackendTransformation(settings.transformation, deps),
     policies: compileAiPolicies(settings.ai, deps),
     auth,
-    signer,
+    authCall,
+    signingScope: (call) => provider.signingScope?.(node, call),
     guards: compilePromptGuards(settings.ai?.promptGuard, deps),
     spot(call) {
       const target = targetOf(call);
@@ -113,13 +123,17 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
         authorityOf(node, { host: hostOf(node, provider, call), port }, settings, out ?? exchange),
       );
       headers.raw.push("cdn-loop", appendPass(exchange.cdnLoop));
-      let path = pathOf(node, provider, call, out?.path ?? exchange.target);
+      const path = pathOf(node, provider, call, out?.path ?? exchange.target);
       if (settings.auth !== undefined) removeClientKeys(headers, location);
-      // A configured path drops the query that the transformation saw, so a credential in the query is placed again.
-      const isPlaced = out !== undefined && auth?.location?.location.case !== "queryParameter";
-      if (auth !== undefined && !isPlaced) path = placeCredential(auth, headers, path);
-      provider.headers?.(headers, { ...call, credentialHeader: location, usesDefaultCredential }, node);
-      return { path, headers };
+      const finish = (placed: string): Addressed => {
+        provider.headers?.(headers, { ...call, credentialHeader: location, usesDefaultCredential }, node);
+        return { path: placed, headers };
+      };
+      if (auth === undefined || (out !== undefined && !auth.writesQuery)) return finish(path);
+      // A configured path drops the query that the transformation saw, so a credential in the query is placed again. The
+      // headers hold what the transformation left of the others.
+      const placed = auth.place(authCall(call, exchange), out === undefined ? headers : new HeaderList(), path);
+      return placed instanceof Promise ? placed.then(finish) : finish(placed);
     },
   };
 }
@@ -206,10 +220,6 @@ function removeClientKeys(headers: HeaderList, location: string | undefined): vo
 function keptPath({ pathPrefix }: ProviderNode, target: string): string {
   if (pathPrefix === "") return target;
   return pathPrefix.replace(/\/+$/, "") + target.replace(/^\/v1(?=[/?]|$)/, "");
-}
-
-function credentialHeader({ location }: CredentialLocation): string {
-  return location.case === "header" ? location.value.name.toLowerCase() : "";
 }
 
 /** Calls whose bodies are not written anew. */

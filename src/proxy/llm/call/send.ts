@@ -34,7 +34,8 @@ export interface Call {
 
 export async function sendCall(call: Call, exchange: RoutedExchange, upstream: Upstream): Promise<Reply> {
   const { endpoint, to, out, method, body, upgrade, ledger } = call;
-  const { path, headers } = endpoint.address(to, exchange, out);
+  const addressed = endpoint.address(to, exchange, out);
+  const { path, headers } = addressed instanceof Promise ? await addressed : addressed;
   const { target, record } = endpoint.spot(to);
   exchange.endpoint = nameOfTarget(target);
   const { limits } = endpoint;
@@ -43,7 +44,11 @@ export async function sendCall(call: Call, exchange: RoutedExchange, upstream: U
   if (exchange.trace !== undefined) attempt.span = spanOf(call, exchange.trace, exchange, { method, path, headers });
   ledger?.sent();
   try {
-    endpoint.signer?.({ method, path, headers, body: Buffer.isBuffer(body) ? body : EMPTY }, to);
+    await endpoint.auth?.sign?.(
+      endpoint.authCall(to, exchange),
+      { method, path, headers, body: Buffer.isBuffer(body) ? body : EMPTY },
+      endpoint.signingScope(to),
+    );
     const response = await upstream.send(target, {
       version: upgrade === undefined ? (fixedVersion(limits?.version) ?? "negotiated") : "http1",
       method,

@@ -1,59 +1,26 @@
 /** The guard `guardrailsA`: the ApplyGuardrail API of Bedrock, which can mask and reject. */
-import type {
-  BackendSettings,
-  BedrockGuardrailsGuard,
-  CloudACredential,
-} from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { findAwsCredentials } from "../../backends/aws-credentials.ts";
-import { signRequest } from "../../backends/sigv4.ts";
-import { CalloutError } from "../../callouts/callout.ts";
-import { ProxyError } from "../../exchange/errors.ts";
+import { create } from "@bufbuild/protobuf";
+import { BackendAuthSchema, type BedrockGuardrailsGuard } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { objectOf, stringOf, type Json, type JsonObject } from "../shared/json.ts";
 import { objectsIn } from "../formats/guarded-text.ts";
 import { PASS, REJECT, type Check, type GuardDeps, type GuardInput, type Verdict } from "./guard.ts";
-import { askVendor, unusable, type Sign } from "./service.ts";
+import { askVendor, unusable } from "./service.ts";
+
+const AMBIENT = create(BackendAuthSchema, { kind: { case: "cloudA", value: {} } });
 
 export function compileBedrockGuardrails(
   { identifier, version, region, settings }: BedrockGuardrailsGuard,
   deps: GuardDeps,
 ): Check {
   const host = `bedrock-runtime.${region}.amazonaws.com`;
-  const auth = settings?.auth;
-  const sign = auth === undefined || auth.cloudA !== undefined ? createSigner(host, region, auth?.cloudA) : undefined;
-  const callout = deps.hostCallout(
-    host,
-    sign === undefined || settings === undefined ? settings : withoutAuth(settings),
-  );
+  const callout = deps.hostCallout(host, settings, { auth: AMBIENT, signingScope: { region, service: "bedrock" } });
   const path = `/guardrail/${encodeURIComponent(identifier)}/version/${encodeURIComponent(version)}/apply`;
   return async (input) => {
     const { texts, phase, exchange } = input;
     if (texts.length === 0) return PASS;
     const content = texts.map(({ text }) => ({ text: { text } }));
     const body = { source: phase === "Request" ? "INPUT" : "OUTPUT", content };
-    return verdictOf(await askVendor(callout, { path, body, sign }, exchange), input);
-  };
-}
-
-/** The credential is in the signature. */
-function withoutAuth({ auth: _signed, ...settings }: BackendSettings): BackendSettings {
-  return settings;
-}
-
-/** @param credential undefined for the keys in the environment of the data plane */
-function createSigner(host: string, ownRegion: string, credential: CloudACredential | undefined): Sign {
-  const service = credential?.service || "bedrock";
-  const region = credential?.region || ownRegion;
-  return (request) => {
-    const { headers } = request;
-    // The callout sets the host again.
-    headers.set("host", host);
-    try {
-      signRequest(request, findAwsCredentials(credential, host), { region, service }, Date.now());
-    } catch (cause) {
-      if (!(cause instanceof ProxyError)) throw cause;
-      throw new CalloutError(cause.detail ?? cause.message, { cause, misconfigured: true });
-    }
-    headers.remove("host");
+    return verdictOf(await askVendor(callout, { path, body }, exchange), input);
   };
 }
 

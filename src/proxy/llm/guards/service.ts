@@ -3,7 +3,7 @@
  * it. A service whose answer cannot be used has failed, so that the failure mode decides.
  */
 import { HeaderList } from "../../../lib/header-list.ts";
-import { CalloutError, type Callout, type CalloutAnswer, type CalloutRequest } from "../../callouts/callout.ts";
+import { CalloutError, type Callout, type CalloutAnswer } from "../../callouts/callout.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
 import { parseObject, type JsonObject } from "../shared/json.ts";
 
@@ -13,23 +13,17 @@ interface ServiceRequest {
   readonly method?: string;
   readonly authority?: string | undefined;
   readonly headers?: HeaderList;
-  /** Signs the request as it leaves. */
-  readonly sign?: Sign | undefined;
 }
-
-/** @throws CalloutError when there is nothing to sign with */
-export type Sign = (request: Pick<CalloutRequest, "method" | "path" | "headers"> & { readonly body: Buffer }) => void;
 
 /** @throws CalloutError when the service cannot be asked or does not answer with a JSON object */
 export async function askService(
   callout: Callout,
-  { path, body, method = "POST", authority, headers = new HeaderList(), sign }: ServiceRequest,
+  { path, body, method = "POST", authority, headers = new HeaderList() }: ServiceRequest,
   exchange: RoutedExchange,
 ): Promise<{ readonly status: number; readonly body: JsonObject }> {
   if (callout.invalidReason !== undefined) throw new CalloutError(callout.invalidReason, { misconfigured: true });
   headers.set("content-type", "application/json");
   const request = { method, path, authority, headers, body: Buffer.from(JSON.stringify(body)) };
-  sign?.(request);
   const answer = await callout.http(request, exchange);
   return { status: answer.status, body: objectIn(answer) };
 }

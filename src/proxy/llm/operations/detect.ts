@@ -56,7 +56,7 @@ async function readBody({
 }: OperationContext): Promise<{ body: Body; json?: JsonObject | undefined }> {
   const given = out === undefined ? exchange.requestBody : out.body;
   const type = (out?.headers ?? exchange.requestHeaders).get("content-type") ?? "";
-  if (!type.toLowerCase().includes("json") && endpoint.signer === undefined) return { body: given };
+  if (!type.toLowerCase().includes("json") && endpoint.auth?.sign === undefined) return { body: given };
   const isChanged = Buffer.isBuffer(given) || given === null;
   const held = isChanged ? given : await exchange.bufferRequestBody(exchange.requestLimitBytes);
   if (held === undefined) throw new ProxyError("body_too_large");

@@ -28,7 +28,7 @@ export const passThrough: Operation = async (context) => {
 
 /** A signature covers the whole body, so a body that is signed is held first. */
 async function bodyOf({ endpoint, exchange, out }: OperationContext): Promise<Body> {
-  if (endpoint.signer === undefined) return out === undefined ? exchange.requestBody : out.body;
+  if (endpoint.auth?.sign === undefined) return out === undefined ? exchange.requestBody : out.body;
   const held = await exchange.bufferRequestBody(exchange.requestLimitBytes);
   if (held === undefined) throw new ProxyError("body_too_large");
   return held;

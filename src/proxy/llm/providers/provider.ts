@@ -2,9 +2,9 @@
  * The interface of a provider: its addresses, its formats, and what is peculiar to its requests. index.ts has the table
  * of providers.
  */
-import type { Credential, Provider as ProviderNode } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { BackendAuth, Provider as ProviderNode } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
-import type { UnsignedRequest } from "../../backends/sigv4.ts";
+import type { SigningScope } from "../../upstream/auth.ts";
 import type { Losses } from "../conversation/losses.ts";
 import type { FormatName } from "../formats/chat-format.ts";
 import type { JsonObject } from "../shared/json.ts";
@@ -40,9 +40,6 @@ interface BodyCall extends ProviderCall {
   readonly headers: HeaderList;
   readonly losses: Losses;
 }
-
-/** Signs a finished request. @throws ProxyError credential_unavailable */
-export type Signer = (request: UnsignedRequest, call: ProviderCall) => void;
 
 /** How a provider speaks an operation that is no chat, such as embeddings, in a form of its own. */
 export interface OperationForm {
@@ -91,6 +88,8 @@ export interface Provider {
   headers?(headers: HeaderList, call: HeaderCall, node: ProviderNode): void;
   /** Adjusts the printed body for peculiarities of the provider and of the model. */
   adjustBody?(body: JsonObject, call: BodyCall, node: ProviderNode): void;
-  /** Returns what signs requests last; undefined when the credential is placed in them instead. */
-  signer?(node: ProviderNode, auth: Credential | undefined): Signer | undefined;
+  /** What authenticates requests to the provider's own address where no `auth` is configured. */
+  readonly defaultAuth?: BackendAuth;
+  /** Returns what signatures are made for, where the configuration does not say. */
+  signingScope?(node: ProviderNode, call: ProviderCall): SigningScope;
 }

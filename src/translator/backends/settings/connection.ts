@@ -6,7 +6,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { BackendSimple } from "../../../../generated/types/backend-policies.ts";
 import type { BackendSettingsSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { within, type Report } from "../../shared/report.ts";
-import { translateAuth } from "./auth.ts";
+import { translateAuth } from "./auth/index.ts";
 import type { SettingsContext } from "./context.ts";
 import { translateHttp } from "./http.ts";
 import { translateTcp } from "./tcp.ts";
@@ -21,15 +21,16 @@ export type ConnectionSettings = Pick<
 /** @returns only the members that the block sets */
 export function translateConnection(
   { tcp, tls, http, tunnel, auth }: BackendSimple,
-  { secrets, services }: SettingsContext,
+  context: SettingsContext,
   report: Report,
 ): ConnectionSettings {
-  const credential = auth === undefined ? undefined : translateAuth(auth, secrets, within(report, "auth"));
+  const { secrets, services } = context;
+  const identity = auth === undefined ? undefined : translateAuth(auth, context, within(report, "auth"));
   return {
     ...(tcp === undefined ? {} : { tcp: translateTcp(tcp) }),
     ...(tls === undefined ? {} : { tls: translateTls(tls, secrets, within(report, "tls")) }),
     ...(http === undefined ? {} : { http: translateHttp(http) }),
     ...(tunnel === undefined ? {} : { tunnel: translateTunnel(tunnel, services, within(report, "tunnel")) }),
-    ...(credential === undefined ? {} : { auth: credential }),
+    ...(identity === undefined ? {} : { auth: identity }),
   };
 }

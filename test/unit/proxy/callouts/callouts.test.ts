@@ -8,12 +8,12 @@ import {
 } from "../../../../generated/proto/envoy/service/auth/v3/external_auth_pb.ts";
 import {
   BackendTlsSchema,
-  CredentialSchema,
   ExternalServiceSchema,
   type ExternalService,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
 import { createAuthority, createLeaf } from "../../../../src/lib/certificates/x509.ts";
+import { compileAuth } from "../../../../src/proxy/backends/auth/index.ts";
 import { connectionOf } from "../../../../src/proxy/upstream/dial/connection-settings.ts";
 import { DestinationGuard } from "../../../../src/proxy/upstream/dial/destination-guard.ts";
 import { createResolver } from "../../../../src/proxy/upstream/dial/dns.ts";
@@ -23,6 +23,7 @@ import { CalloutError, type Caller } from "../../../../src/proxy/callouts/callou
 import { createCallouts, type Callouts } from "../../../../src/proxy/callouts/callouts.ts";
 import { MAX_IN_FLIGHT } from "../../../../src/proxy/callouts/grpc-channels.ts";
 import type { Abortable } from "../../../../src/proxy/exchange/exchange.ts";
+import { keyAuth } from "../../../support/gateway/key-auth.ts";
 import { ALLOW, startAuthServer } from "../../../support/servers/auth-server.ts";
 import { deadPort, startSocket } from "../../../support/servers/grpc.ts";
 import { validNow } from "../../../support/servers/tls-upstream.ts";
@@ -142,13 +143,10 @@ test("TLS is checked as for every other upstream: trusted authority, name, and a
 
 test("the credential of the backend goes with the call, and one for a query has no place in gRPC", async (t) => {
   const server = await startAuthServer(t);
-  const auth = create(CredentialSchema, { value: "s3cret" });
+  const auth = compileAuth(keyAuth("s3cret"));
   await check(open(t, { ...at(server.port), auth }).callouts);
   assert.deepEqual(server.metadata[0]?.get("authorization"), "Bearer s3cret");
-  const inQuery = create(CredentialSchema, {
-    value: "s3cret",
-    location: { location: { case: "queryParameter", value: "key" } },
-  });
+  const inQuery = compileAuth(keyAuth("s3cret", { location: { case: "queryParameter", value: "key" } }));
   await assert.rejects(
     check(open(t, { ...at(server.port), auth: inQuery }).callouts),
     (error: unknown) => error instanceof CalloutError && error.misconfigured,

@@ -230,11 +230,11 @@ const services: readonly [name: string, run: unknown[], value: object, reports?:
     { case: "moderation", value: { model: "omni-moderation-latest", auth: "sk-1" } },
   ],
   [
-    "a missing Secret leaves moderation an empty credential",
+    "a missing Secret leaves moderation a credential that fails",
     run((report) =>
       translateModeration({ model: "m", policies: { auth: { secretRef: { name: "lost" } } } }, context, report),
     ),
-    { case: "moderation", value: { model: "m", auth: "" } },
+    { case: "moderation", value: { model: "m", auth: "unresolved" } },
     [["policies.auth.secretRef", "Secret default/lost not found"]],
   ],
   [
@@ -259,11 +259,14 @@ for (const [name, [part, actualReports], expected, reports = []] of services) {
   test(name, () => {
     // What `run` returns has lost its type; `expected` shows the shape.
     const { kind } = part as {
-      kind: { case: string; value: { settings: { tls?: object; auth?: { value: string } } } };
+      kind: {
+        case: string;
+        value: { settings: { tls?: object; auth?: { kind: { value: { value?: string; reason?: string } } } } };
+      };
     };
     const { settings, ...rest } = kind.value;
     assert.ok(settings.tls, "TLS is on by default");
-    assert.deepEqual({ case: kind.case, value: { ...rest, auth: settings.auth?.value } }, expected);
+    assert.deepEqual({ case: kind.case, value: { ...rest, auth: authOf(settings.auth?.kind.value) } }, expected);
     assert.deepEqual(actualReports, reports);
   });
 }
@@ -294,3 +297,7 @@ test("guards have a scope and a response of their phase by default, and no kind 
     ],
   ]);
 });
+
+function authOf(kind: { readonly value?: string; readonly reason?: string } | undefined): string | undefined {
+  return kind?.reason === undefined ? kind?.value : "unresolved";
+}

@@ -1,11 +1,11 @@
 /** The provider `llmh`: Amazon Bedrock, Runtime (Converse) and the surface with the formats of the models' vendors. */
+import { create } from "@bufbuild/protobuf";
 import {
+  BackendAuthSchema,
   BedrockEndpoint,
   type BedrockService,
   type Provider as ProviderNode,
 } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { findAwsCredentials } from "../../../backends/aws-credentials.ts";
-import { signRequest } from "../../../backends/sigv4.ts";
 import type { HeaderList } from "../../../../lib/header-list.ts";
 import type { FormatName } from "../../formats/chat-format.ts";
 import { setApiVersion } from "../anthropic/index.ts";
@@ -73,18 +73,11 @@ export const bedrock: Provider = {
   adjustBody(body, { wire, model, headers, losses }, node) {
     if (wire === "Converse") addConverseFields(body, { model, guardrail: serviceOf(node).guardrail, headers, losses });
   },
-  signer(node, auth) {
-    const { cloudA } = auth ?? {};
-    // Another credential replaces the signature. An address of one's own gets no credential that is not configured.
-    if (auth === undefined ? node.host !== "" : cloudA === undefined) return undefined;
-    return (request, call) => {
-      const surface = surfaceServing(call.wire, node);
-      const service = cloudA?.service || SERVICES[surface];
-      const region = cloudA?.region || serviceOf(node).region;
-      const host = node.host || hostOf(node, surface);
-      signRequest(request, findAwsCredentials(cloudA, host), { region, service }, Date.now());
-    };
-  },
+  defaultAuth: create(BackendAuthSchema, { kind: { case: "cloudA", value: {} } }),
+  signingScope: (node, call) => ({
+    region: serviceOf(node).region,
+    service: SERVICES[surfaceServing(call.wire, node)],
+  }),
 };
 
 type Settings = Pick<BedrockService, "region" | "guardrail" | "endpoint">;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { CredentialSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { HeaderList } from "../../../../src/lib/header-list.ts";
-import { placeCredential } from "../../../../src/proxy/upstream/auth.ts";
+import { CredentialSchema } from "../../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { HeaderList } from "../../../../../../src/lib/header-list.ts";
+import { placeCredential } from "../../../../../../src/proxy/backends/auth/shared/place-credential.ts";
 
 function place(
   credential: MessageInitShape<typeof CredentialSchema>,

@@ -1,0 +1,72 @@
+/**
+ * Compiles `auth` of a backend: the table of kinds, and the credentials beside them. The registry calls it for every
+ * backend, provider and guard service.
+ */
+import type { BackendAuth, CredentialLocation } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { PlaceCredential, RequestAuth } from "../../upstream/auth.ts";
+import type { AuthKind, CompiledKind, KindCase } from "./auth-kind.ts";
+import { cloudA } from "./cloud-a.ts";
+import { key } from "./key.ts";
+import { placeCredential } from "./shared/place-credential.ts";
+import { unresolved } from "./unresolved.ts";
+
+const KINDS: { readonly [K in KindCase]: AuthKind<K> } = { key, cloudA, unresolved };
+
+const compiled = new WeakMap<BackendAuth, RequestAuth>();
+
+/** Returns the same object for the same block, so that what is kept for it is shared by all its places. */
+export function compileAuth(message: BackendAuth | undefined): RequestAuth | undefined {
+  if (message === undefined) return undefined;
+  let auth = compiled.get(message);
+  if (auth === undefined) compiled.set(message, (auth = compileBlock(message)));
+  return auth;
+}
+
+function compileBlock(message: BackendAuth): RequestAuth {
+  const { place = placeNothing, sign } = compileKind(message.kind);
+  const locations = locationsOf(message);
+  return {
+    message,
+    place: withCredentials(place, message),
+    sign,
+    writesQuery: locations.some(({ location }) => location.case === "queryParameter"),
+    chosenHeader: chosenHeaderOf(message),
+  };
+}
+
+function compileKind(kind: BackendAuth["kind"]): CompiledKind {
+  if (kind.case === undefined) return {};
+  // Case and value belong together, because both come from one message.
+  const entry = KINDS[kind.case] as AuthKind<KindCase>;
+  return entry.compile(kind.value);
+}
+
+const placeNothing: PlaceCredential = (_call, _headers, path) => path;
+
+/** Writes the further credentials after that of the kind. */
+function withCredentials(place: PlaceCredential, { credentials }: BackendAuth): PlaceCredential {
+  if (credentials.length === 0) return place;
+  return (call, headers, path) => {
+    const further = (placed: string): string =>
+      credentials.reduce((at, credential) => placeCredential(credential, headers, at), placed);
+    const placed = place(call, headers, path);
+    return placed instanceof Promise ? placed.then(further) : further(placed);
+  };
+}
+
+function locationsOf({ kind, credentials }: BackendAuth): CredentialLocation[] {
+  const first = kind.case === "key" ? [kind.value.location] : [];
+  return [...first, ...credentials.map(({ location }) => location)].filter((location) => location !== undefined);
+}
+
+function chosenHeaderOf({ kind, credentials }: BackendAuth): string | undefined {
+  const location = kind.case === "key" ? kind.value.location : undefined;
+  if (location !== undefined) return headerOf(location);
+  const headers = credentials.map((credential) => credential.location && headerOf(credential.location));
+  return headers.find((name) => name === "authorization");
+}
+
+/** Returns the lower-case name of the header; "" for another place. */
+function headerOf({ location }: CredentialLocation): string {
+  return location.case === "header" ? location.value.name.toLowerCase() : "";
+}

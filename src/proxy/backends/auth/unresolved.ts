@@ -1,0 +1,11 @@
+/** What stands in for a block that could not be resolved: no request may leave with another credential, or with none. */
+import { ProxyError } from "../../exchange/errors.ts";
+import type { AuthKind } from "./auth-kind.ts";
+
+export const unresolved: AuthKind<"unresolved"> = {
+  compile: ({ reason }) => ({
+    place() {
+      throw new ProxyError("credential_unavailable", { detail: reason });
+    },
+  }),
+};

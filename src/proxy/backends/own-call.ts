@@ -1,0 +1,35 @@
+/** Calls that the gateway makes on its own to a backend: their authority, and their place in statistics. The registry uses it. */
+import type { Backend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { EndpointState } from "../balancing/endpoints.ts";
+
+/** Counts a call for the statistics of its endpoint. @returns a callback for its end */
+export function beginCall({ record }: EndpointState): (healthy: boolean | undefined) => void {
+  const startedMs = performance.now();
+  record.begin();
+  return (healthy) => {
+    if (healthy === true) record.recordHealthy((performance.now() - startedMs) / 1000);
+    if (healthy === false) record.recordUnhealthy();
+    record.end();
+  };
+}
+
+/** Returns the authority for requests that the gateway makes on its own. */
+export function authorityOf({ kind }: Backend): string {
+  switch (kind.case) {
+    case "service":
+      return `${kind.value.hostname}:${kind.value.port}`;
+    case "static": {
+      const { host, port, unixPath } = kind.value;
+      const name = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
+      return unixPath === "" ? `${name}:${port}` : "localhost";
+    }
+    case "dynamic":
+    case "ai":
+    case "models":
+    case "mcp":
+    case "a2a":
+    case "agentRuntime":
+    case undefined:
+      return "";
+  }
+}

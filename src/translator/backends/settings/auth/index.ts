@@ -1,0 +1,33 @@
+/** Translates `auth` of a backend block: the table of kinds. `connection.ts` uses it. */
+import { create } from "@bufbuild/protobuf";
+import type { BackendAuth as ApiAuth } from "../../../../../generated/types/backend-auth.ts";
+import { BackendAuthSchema, type BackendAuth } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { within, type Report } from "../../../shared/report.ts";
+import type { SettingsContext } from "../context.ts";
+import type { AuthContext, Kind, TranslateKind } from "./auth-kind.ts";
+import { translateCloudA } from "./cloud-a.ts";
+import { translateKey, translateSecretRef } from "./key.ts";
+
+type KindTable = { readonly [K in keyof ApiAuth]?: TranslateKind<K> };
+
+const KINDS: KindTable = { key: translateKey, secretRef: translateSecretRef, cloudA: translateCloudA };
+
+// Admission lets at most one kind pass.
+const NAMES = Object.keys(KINDS) as readonly (keyof ApiAuth)[];
+
+/** @returns undefined when the block asks for nothing */
+export function translateAuth(auth: ApiAuth, context: SettingsContext, report: Report): BackendAuth | undefined {
+  const kind = translateKind(auth, context, report);
+  return kind === undefined ? undefined : create(BackendAuthSchema, { kind });
+}
+
+function translateKind(auth: ApiAuth, context: SettingsContext, report: Report): Kind | undefined {
+  for (const name of NAMES) {
+    const spec = auth[name];
+    if (spec === undefined) continue;
+    // Name, value and translator belong together, because all three come from one member.
+    const translate = KINDS[name] as (spec: unknown, auth: ApiAuth, context: AuthContext) => Kind | undefined;
+    return translate(spec, auth, { ...context, report: within(report, name) });
+  }
+  return undefined;
+}

@@ -1,0 +1,21 @@
+/** Translates `key` and `secretRef` of `auth`: a credential that is known beforehand, and where it is written. */
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { BackendAuth as ApiAuth } from "../../../../../generated/types/backend-auth.ts";
+import { CredentialSchema } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { translateLocation } from "../../../policies/shared/authentication.ts";
+import { unresolved, type Kind, type TranslateKind } from "./auth-kind.ts";
+import { readCredential } from "./secret-entry.ts";
+
+/** An empty key counts as absent. */
+export const translateKey: TranslateKind<"key"> = (value, auth) => (value === "" ? undefined : keyOf(value, auth));
+
+export const translateSecretRef: TranslateKind<"secretRef"> = (ref, auth, { secrets, report }) => {
+  const found = readCredential(ref, secrets);
+  return "error" in found ? unresolved(report, "", found.error) : keyOf(found.value, auth);
+};
+
+function keyOf(value: string, { location }: ApiAuth): Kind {
+  const credential: MessageInitShape<typeof CredentialSchema> = { value };
+  if (location !== undefined) credential.location = translateLocation(location);
+  return { case: "key", value: create(CredentialSchema, credential) };
+}
