@@ -34,7 +34,7 @@ import { createConnectionRecorder, meterOf } from "./observability/record-connec
 import { observeHealth, observePools } from "./observability/observations.ts";
 import { createRecorder, type Telemetry } from "./observability/record.ts";
 import { Exporters } from "./observability/exporters.ts";
-import { workloadSocket } from "./spiffe/endpoint.ts";
+import { workloadSocket } from "../lib/network/workload-endpoint.ts";
 import { WorkloadApi, type WorkloadApiDump } from "./spiffe/workload-api.ts";
 import { allocateShared, openShared, type SharedState } from "./shared-state.ts";
 

@@ -41,8 +41,6 @@ export interface ProxyOptions extends DataPlaneOptions {
   /** File with the service account token, read again for every connection; unset when no token is sent. */
   readonly xdsToken: string | undefined;
   readonly gateway: string;
-  /** YAML file of settings; unset when there is none. */
-  readonly config: string | undefined;
 }
 
 export interface WebhookOptions {

@@ -1,45 +1,30 @@
-/**
- * Checks the settings file of a data plane (`gwproxy proxy -f`). It has one mapping, `config`. Unknown members are
- * refused by name, because a setting without effect is worse than a start that fails.
- */
+/** Reads the settings file of a data plane (`gwproxy proxy -f`); its members are in `src/api/data-plane-settings.ts`. */
 import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
+import { readSettings, type DataPlaneSettings } from "../api/data-plane-settings.ts";
 import { FatalError, messageOf } from "../lib/errors.ts";
+import { isRecord } from "../lib/is-record.ts";
 
-/**
- * Known members of `config`. There are none yet: a data plane receives its configuration over xDS and from environment
- * variables.
- */
-const KNOWN: readonly string[] = [];
-
-/** @throws FatalError when the file cannot be read or contains an unknown member */
-export async function checkConfigFile(path: string): Promise<void> {
+/** @throws FatalError when the file cannot be read, or names what is wrong in it */
+export async function readConfigFile(path: string): Promise<Partial<DataPlaneSettings>> {
   let text: string;
   try {
     text = await readFile(path, "utf8");
   } catch (cause) {
     throw new FatalError(`cannot read ${path}: ${messageOf(cause)}`, 1, cause);
   }
-  const error = findConfigError(text);
-  if (error !== undefined) throw new FatalError(`${path}: ${error}`);
+  const { settings, errors } = readSettings(parseText(text, path));
+  if (errors.length === 0) return settings;
+  throw new FatalError(`${path}: ${errors.map((error) => `${error.path} ${error.message}`).join("; ")}`);
 }
 
-function findConfigError(text: string): string | undefined {
+function parseText(text: string, path: string): unknown {
   let document: unknown;
   try {
     document = parse(text);
-  } catch (error) {
-    return messageOf(error);
+  } catch (cause) {
+    throw new FatalError(`${path}: ${messageOf(cause)}`, 1, cause);
   }
-  if (!isMapping(document)) return 'a mapping with the member "config" is needed';
-  const stranger = Object.keys(document).find((name) => name !== "config");
-  if (stranger !== undefined) return `${stranger} is not known; the only member is "config"`;
-  const { config = {} } = document;
-  if (!isMapping(config)) return "config must be a mapping";
-  const unknown = Object.keys(config).find((name) => !KNOWN.includes(name));
-  return unknown === undefined ? undefined : `config.${unknown} is not known to this version of gwproxy`;
-}
-
-function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  if (isRecord(document)) return document;
+  throw new FatalError(`${path}: a mapping with the member "config" is needed`);
 }

@@ -7,7 +7,6 @@ import { createXdsClient } from "../xds/client/connection.ts";
 import { startDataPlane } from "./data-plane.ts";
 import { checkOwnPorts, dataPlanePorts } from "./own-ports.ts";
 import { createProcessLog, hostAndPort, stopSignal } from "./process.ts";
-import { checkConfigFile } from "./proxy-config.ts";
 import { readCaFile } from "./tls-files.ts";
 
 /** Returns a reader of the token. A mounted token is rotated, so it is read for each connection. */
@@ -17,7 +16,6 @@ function tokenFrom(path: string): () => Promise<string> {
 
 export async function runProxy(options: ProxyOptions, terminal: Terminal): Promise<void> {
   const process = createProcessLog(options.logLevel);
-  if (options.config !== undefined) await checkConfigFile(options.config);
   const ca = options.xdsCa === undefined || options.xdsCa === "" ? undefined : await readCaFile(options.xdsCa);
   // Created before anything listens, because an address that cannot be used must end the process.
   const client = createXdsClient({

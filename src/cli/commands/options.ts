@@ -1,6 +1,5 @@
 /** Options that several commands share, and parsers that refuse a bad value with a full sentence. */
 import type { Address } from "../../runtime/options.ts";
-import { isIP } from "node:net";
 import { availableParallelism, networkInterfaces } from "node:os";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../lib/time/duration.ts";
@@ -8,7 +7,8 @@ import { messageOf } from "../../lib/errors.ts";
 import { parseLogFilter } from "../../lib/log.ts";
 import { LOG_FORMATS } from "../../telemetry/log-lines.ts";
 import { MAX_THREADS } from "../../lib/shared-table.ts";
-import { workloadAddress } from "../../proxy/spiffe/endpoint.ts";
+import { workloadAddress } from "../../lib/network/workload-endpoint.ts";
+import { isAddressRange, parseHostPort } from "../../lib/network/written-address.ts";
 
 /** Limit of `--workers`: the main thread takes one of the thread numbers in the tables of shared memory. */
 const MAX_WORKERS = MAX_THREADS - 1;
@@ -116,13 +116,9 @@ function everyAddress(): string {
 /** Parses addresses and ranges such as "10.0.0.0/8,192.0.2.1". */
 function ranges(text: string): string[] {
   const list = text.split(",").map((each) => each.trim());
-  for (const each of list) {
-    const [address = "", bits, ...more] = each.split("/");
-    const version = isIP(address);
-    const fits = bits === undefined || (/^[0-9]{1,3}$/.test(bits) && Number(bits) <= (version === 6 ? 128 : 32));
-    if (version === 0 || !fits || more.length > 0)
-      throw new InvalidArgumentError(`"${each}" is neither an address nor a range such as 10.0.0.0/8`);
-  }
+  const bad = list.find((each) => !isAddressRange(each));
+  if (bad !== undefined)
+    throw new InvalidArgumentError(`"${bad}" is neither an address nor a range such as 10.0.0.0/8`);
   return list;
 }
 
@@ -184,10 +180,9 @@ export function logLevelOption(): Option {
 
 /** Parses "host:port" or "[v6]:port"; port 0 selects a free one. */
 export function address(text: string): Address {
-  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(text);
-  const port = Number(match?.[3]);
-  if (match === null || port > 65_535) throw new InvalidArgumentError(`"${text}" is not HOST:PORT`);
-  return { host: match[1] ?? match[2] ?? "", port };
+  const parsed = parseHostPort(text);
+  if (parsed === undefined) throw new InvalidArgumentError(`"${text}" is not HOST:PORT`);
+  return parsed;
 }
 
 function collect(value: string, before: readonly string[] = []): string[] {

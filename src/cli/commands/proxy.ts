@@ -1,5 +1,6 @@
 /** `gwproxy proxy` runs a data plane of one Gateway. main.ts adds it. */
 import type { Terminal } from "../../lib/terminal.ts";
+import type { DataPlaneSettings } from "../../api/data-plane-settings.ts";
 import type { ProxyOptions } from "../../runtime/options.ts";
 import { existsSync } from "node:fs";
 import { type Command, InvalidArgumentError, Option } from "commander";
@@ -40,7 +41,10 @@ export function addProxyCommand(program: Command, terminal: Terminal): void {
       `service-account token for the controller, audience gwproxy; default: ${MOUNTED_TOKEN} where it exists`,
       existsSync(MOUNTED_TOKEN) ? MOUNTED_TOKEN : undefined,
     )
-    .option("-f, --config <file>", "YAML file of settings, as pods have it at /config/config.yaml")
+    .option(
+      "-f, --config <file>",
+      "YAML file of settings, as pods have it at /config/config.yaml; flags and variables win over it",
+    )
     .addOption(
       new Option("--gateway <namespace/name>", "Gateway to serve; also from POD_NAMESPACE and GATEWAY")
         .argParser(namespacedName)
@@ -49,10 +53,18 @@ export function addProxyCommand(program: Command, terminal: Terminal): void {
     );
   addDataPlaneOptions(command)
     .addHelpText("after", EXAMPLES)
-    .action(async (options: ProxyOptions) => {
+    .action(async (options: ProxyOptions & { readonly config?: string }, command: Command) => {
       const { runProxy } = await import("../../runtime/proxy.ts");
-      await runProxy(options, terminal);
+      await runProxy({ ...options, ...(await settingsOf(options.config, command)) }, terminal);
     });
+}
+
+/** Returns what the settings file decides: flags and variables win over it. */
+async function settingsOf(path: string | undefined, command: Command): Promise<Partial<DataPlaneSettings>> {
+  if (path === undefined) return {};
+  const { readConfigFile } = await import("../../runtime/proxy-config.ts");
+  const isSet = (name: string): boolean => !["default", undefined].includes(command.getOptionValueSource(name));
+  return Object.fromEntries(Object.entries(await readConfigFile(path)).filter(([name]) => !isSet(name)));
 }
 
 function xdsAddress(text: string): string {

@@ -22,7 +22,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import { ConfigError, messageOf } from "../../lib/errors.ts";
 import { methodDefinition } from "../../lib/grpc.ts";
 import type { Logger } from "../../lib/log.ts";
-import { workloadAddress } from "./endpoint.ts";
+import { workloadAddress } from "../../lib/network/workload-endpoint.ts";
 import { readIdentity, type WorkloadIdentity } from "./identity.ts";
 
 export interface WorkloadApiOptions {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { workloadAddress } from "../../../../src/proxy/spiffe/endpoint.ts";
+import { workloadAddress } from "../../../../src/lib/network/workload-endpoint.ts";
 
 test("Unix sockets and addresses with a port are endpoints", () => {
   assert.equal(workloadAddress("unix:///run/spire/agent.sock"), "unix:/run/spire/agent.sock");
