@@ -20,6 +20,7 @@ import type { Scope } from "../../cel/scope.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { SharedTable } from "../../lib/shared-table.ts";
+import { createA2aHandler } from "../a2a/handler.ts";
 import type { Callouts } from "../callouts/callouts.ts";
 import { ProxyError, type ProxyErrorCode } from "../exchange/errors.ts";
 import type { Catalogs } from "../llm/cost/catalogs.ts";
@@ -235,7 +236,8 @@ export class BackendRegistry {
     if (message.kind.case === "models")
       return createModelsHandler(message.kind.value, this.models.of(message.key), deps);
     const settings = deps.settings("", undefined);
-    return createHttpHandler(this.#destination(message, settings, deps), settings, deps);
+    const http = createHttpHandler(this.#destination(message, settings, deps), settings, deps);
+    return isAgent(message) ? createA2aHandler(http, deps) : http;
   }
 
   #destination(message: Backend, settings: BackendSettings, deps: BackendDeps): Destination {
@@ -243,6 +245,9 @@ export class BackendRegistry {
     switch (kind.case) {
       case "static":
         return staticDestination(kind.value, settings, deps);
+      case "a2a":
+        if (kind.value.static === undefined) throw new ConfigError("an agent without an address");
+        return staticDestination(kind.value.static, settings, deps);
       case "service":
         return serviceDestination(this.endpointsOf(message.key), kind.value, settings, deps);
       case "dynamic":
@@ -250,7 +255,6 @@ export class BackendRegistry {
       case "ai":
       case "models":
       case "mcp":
-      case "a2a":
       case "agentRuntime":
       case undefined:
         throw new ProxyError("backend_invalid", { detail: `${message.key} is no plain destination` });
@@ -366,6 +370,11 @@ function levelsId(outer: BackendHandle["outer"]): string {
 interface CompiledDestination extends Omit<CallTarget, "target" | "begin"> {
   readonly destination: Destination;
   readonly session: SessionKey | undefined;
+}
+
+/** Decides whether requests to the backend are those of the Agent2Agent protocol. */
+function isAgent({ kind }: Backend): boolean {
+  return kind.case === "a2a" || (kind.case === "service" && kind.value.a2a);
 }
 
 function failingHandler(code: ProxyErrorCode, detail: string): BackendHandler {

@@ -92,6 +92,12 @@ export const PROXY_ERRORS = {
     reason: "UpstreamFailure",
     text: "failed to process LLM response: the provider's answer is not usable",
   },
+  a2a_card_invalid: {
+    status: 502,
+    grpc: 14,
+    reason: "UpstreamFailure",
+    text: "a2a: agent card is not usable",
+  },
   response_too_large: { status: 502, grpc: 14, reason: "UpstreamFailure", text: "response body too large" },
   method_not_allowed: { status: 405, grpc: 2, reason: "InvalidRequest", text: "method not allowed" },
   upgrade_failed: { status: 502, grpc: 14, reason: "UpstreamFailure", text: "request upgrade failed" },

@@ -9,6 +9,7 @@ import type { Scope } from "../../cel/scope.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { OutboundKind } from "../observability/tracing/outbound.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
+import type { AgentCallInfo } from "./agent-call-info.ts";
 import type { Body } from "./body.ts";
 import type { ProxyError } from "./errors.ts";
 import type { GuardChecks } from "./guard-checks.ts";
@@ -132,10 +133,14 @@ export interface RoutedExchange extends Exchange {
   attempt: { discard(): void } | undefined;
   /** What prompt guards did; undefined when none has run. */
   guardChecks?: GuardChecks | undefined;
+  /** The call of an A2A agent; undefined for other requests. */
+  agentCall?: AgentCallInfo | undefined;
   /** Trailers of the response as sent; undefined before they are sent, and when there are none. */
   replyTrailers: readonly string[] | undefined;
   /** The path prefix that the rule matched, which ReplacePrefixMatch replaces; undefined for other matches. */
   readonly matchedPrefix: string | undefined;
+  /** What ReplacePrefixMatch has put in its place; undefined when the rule does not rewrite the prefix. */
+  replacementPrefix?: string | undefined;
 }
 
 /** What reports read of a finished request beyond its routing: how it was answered, and what policies noted. */

@@ -90,6 +90,7 @@ function compileRewrite({ hostname, path }: UrlRewrite): Middleware<RoutedExchan
       if (hasDotSegment(target))
         throw new ProxyError("request_invalid", { detail: "dot segment in a path that URLRewrite wrote" });
       exchange.target = target;
+      if (path.change.case === "prefix") exchange.replacementPrefix = path.change.value;
     }
     return next();
   };

@@ -135,6 +135,8 @@ export class HttpExchange implements ReportedExchange {
   #queuedHeaders: HeaderList | undefined;
   #roots: Map<string, unknown> | undefined;
   guardChecks: RoutedExchange["guardChecks"];
+  agentCall: RoutedExchange["agentCall"] = undefined;
+  replacementPrefix: string | undefined = undefined;
   #logFields: Map<string, string | number | boolean> | undefined;
   #secretParameters: Set<string> | undefined;
   #deadlineAtMs: number | undefined;

@@ -24,6 +24,9 @@ const VERSIONS: ReadonlyMap<string, HttpVersion> = new Map([
   ["https", HttpVersion.HTTP1],
 ]);
 
+/** `appProtocol` of an agent that speaks the Agent2Agent protocol. */
+const A2A = "gwproxy.dev/a2a";
+
 const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
 
 export function viewService({ metadata, spec }: Service): ServiceView {
@@ -36,6 +39,7 @@ export function viewService({ metadata, spec }: Service): ServiceView {
         name: name ?? "",
         port,
         key: servicePortKey(namespace, metadata.name, port),
+        isA2a: appProtocol === A2A,
         version: VERSIONS.get(appProtocol ?? "") ?? HttpVersion.UNSPECIFIED,
       })),
     externalName: spec.type === "ExternalName" ? (spec.externalName ?? "") : undefined,
@@ -51,10 +55,14 @@ export function serviceOfSlice({ metadata }: EndpointSlice): string[] {
 
 export function translateServiceBackends({ id, ports }: ServiceView): Resource[] {
   const hostname = `${id.name}.${id.namespace}.svc.cluster.local`;
-  return ports.map(({ key, port, version }) =>
+  return ports.map(({ key, port, version, isA2a }) =>
     resourceOf(
       "Backend",
-      create(BackendSchema, { key, object: irRef(id), kind: { case: "service", value: { hostname, port, version } } }),
+      create(BackendSchema, {
+        key,
+        object: irRef(id),
+        kind: { case: "service", value: { hostname, port, version, a2a: isA2a } },
+      }),
     ),
   );
 }

@@ -27,6 +27,7 @@ import { irRef } from "../references/refs.ts";
 import type { Report } from "../shared/report.ts";
 import { SecretReader, type SecretCollections } from "../references/secrets.ts";
 import { unsupportedFields } from "../shared/unsupported-fields.ts";
+import { translateA2a } from "./a2a.ts";
 import { backendsOf, translateLlm } from "./llm/llm.ts";
 import type { FullSettingsContext } from "./settings/context.ts";
 import { translateSettings } from "./settings/settings.ts";
@@ -140,7 +141,11 @@ const VARIANTS: {
     const value = translateLlm(variant, { ...context, error, warning: reporter("warning", "spec.ai") });
     return { kind: { case: "ai", value }, uses: backendsOf(value) };
   },
-  a2a: (_variant, context) => unserved("a2a", context),
+  a2a(variant, { destinationScope, reporter }) {
+    const error = checkDestination(variant, destinationScope);
+    if (error !== undefined) reporter("error", "spec.a2a")(error.path, error.message);
+    return { kind: { case: "a2a", value: translateA2a(variant, destinationScope) } };
+  },
   dynamicForwardProxy: () => ({ kind: { case: "dynamic", value: create(DynamicBackendSchema) } }),
   cloudA: (_variant, context) => unserved("cloudA", context),
   mcp: (_variant, context) => unserved("mcp", context),

@@ -126,6 +126,8 @@ export interface ServicePortView {
   readonly port: number;
   readonly key: string;
   readonly version: HttpVersion;
+  /** The port declares that it is an A2A agent. */
+  readonly isA2a: boolean;
 }
 
 export interface ServiceView {

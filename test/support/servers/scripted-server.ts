@@ -11,6 +11,7 @@ export interface Received {
   readonly rawHeaders: readonly string[];
   /** The body as it came. */
   readonly text: string;
+  /** undefined for an empty body. */
   readonly body: unknown;
 }
 
@@ -30,7 +31,7 @@ export async function startScripted(
     let body = "";
     for await (const chunk of request.setEncoding("utf8")) body += chunk as string;
     const { method = "", url = "", headers, rawHeaders } = request;
-    const one = { method, path: url, headers, rawHeaders, text: body, body: parseJson(body) };
+    const one = { method, path: url, headers, rawHeaders, text: body, body: body === "" ? undefined : parseJson(body) };
     received.push(one);
     respond(one, response);
   };

@@ -1,0 +1,42 @@
+/**
+ * Tells what a request to an agent is, from its method and the path that the client sent: a request for the agent's card,
+ * a call, or something else. `handler.ts` uses it, once per attempt.
+ */
+import { pathOf } from "../../lib/network/request-target.ts";
+import type { RoutedExchange } from "../exchange/exchange.ts";
+import { isGrpc } from "../exchange/grpc.ts";
+import { methodOfGrpcPath, methodOfPath } from "./methods.ts";
+
+/** The well-known paths of cards: since 0.3, and before. */
+const CARD_PATHS = ["/.well-known/agent-card.json", "/.well-known/agent.json"];
+
+export type AgentRequest =
+  | { readonly kind: "card"; readonly suffix: string }
+  /** `suffix` is what follows the path of the interface. */
+  | { readonly kind: "path-call"; readonly method: string; readonly suffix: string }
+  | { readonly kind: "grpc-call"; readonly method: string }
+  /** A call whose method stands in its body. */
+  | { readonly kind: "json-rpc-call" };
+
+type RequestLine = Pick<RoutedExchange, "method" | "originalTarget" | "requestHeaders">;
+
+/** @returns undefined for a request that passes without being looked at */
+export function classifyRequest({ method, originalTarget, requestHeaders }: RequestLine): AgentRequest | undefined {
+  const path = pathOf(originalTarget);
+  if (method === "GET" || method === "HEAD") {
+    const suffix = cardSuffixOf(path);
+    if (suffix !== undefined) return { kind: "card", suffix };
+  }
+  if (method === "POST" && isGrpc(requestHeaders)) {
+    const called = methodOfGrpcPath(path);
+    return called === undefined ? undefined : { kind: "grpc-call", method: called };
+  }
+  const call = methodOfPath(method, path);
+  if (call !== undefined) return { kind: "path-call", method: call.method, suffix: path.slice(call.base.length) };
+  return method === "POST" ? { kind: "json-rpc-call" } : undefined;
+}
+
+/** Returns the well-known path that a path ends with. */
+function cardSuffixOf(path: string): string | undefined {
+  return CARD_PATHS.find((suffix) => path.endsWith(suffix));
+}
