@@ -18,7 +18,7 @@ apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {name: ${name}}
 spec:
-  parentRefs: [{name: gw}]
+  parentRefs: [{name: gw, sectionName: http}]
   rules:
     - matches: [{path: {value: ${prefix}}}]
       filters: [${replacement === undefined ? "" : filter}]
