@@ -1,0 +1,179 @@
+/**
+ * The text of a streamed answer that response guards have not seen yet, in lanes: one for each choice, part and call, so
+ * that no border between two of them, and none between two windows, hides a match that fits into the overlap. Streams of
+ * events (window.ts) and sessions over WebSocket (session.ts) are guarded with it.
+ */
+import type { HeaderList } from "../../../lib/header-list.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import type { RoutedExchange } from "../../exchange/exchange.ts";
+import type { GuardedText, StreamedText } from "../formats/guarded-text.ts";
+import type { GuardChain } from "./chain.ts";
+
+const WINDOW_BYTES = 1_024;
+const OVERLAP = 256;
+/** A provider that opens more choices and parts than any vendor has is broken or hostile. */
+const MAX_LANES = 1_024;
+const FAILED = "Content blocked by guardrail policy";
+const GUARD_ERRORS: ReadonlySet<string> = new Set(["guard_failed", "guard_mask_invalid"]);
+
+export interface WindowGuards {
+  readonly chain: GuardChain;
+  readonly exchange: RoutedExchange;
+  /** Headers of the provider's answer. */
+  readonly headers: HeaderList;
+}
+
+/** Returns the error that a client gets in place of what was withheld. */
+export function blockedError(message: string): { type: string; code: string; message: string } {
+  return { type: "guardrail_blocked", code: "guardrail_intervention", message };
+}
+
+/** The text of one choice, part or call. */
+export class Lane {
+  readonly scope: GuardedText["scope"];
+  #window = "";
+  #hasNews = false;
+  #length = 0;
+  /** Hash of all text so far (FNV-1a), to recognise events that repeat it. */
+  #hash = FNV_BASIS;
+
+  constructor(scope: GuardedText["scope"]) {
+    this.scope = scope;
+  }
+
+  get hasNews(): boolean {
+    return this.#hasNews;
+  }
+
+  add(text: string): void {
+    this.#window += text;
+    this.#hasNews = true;
+    this.#length += text.length;
+    this.#hash = hashOf(text, this.#hash);
+  }
+
+  /** Returns the text of the window, and keeps the overlap for the next one. */
+  close(): string {
+    const window = this.#window;
+    this.#window = window.slice(-OVERLAP);
+    this.#hasNews = false;
+    return window;
+  }
+
+  isAll(text: string): boolean {
+    return this.#length === text.length && this.#hash === hashOf(text, FNV_BASIS);
+  }
+}
+
+const FNV_BASIS = 0x811c9dc5;
+const FNV_PRIME = 0x01000193;
+
+function hashOf(text: string, basis: number): number {
+  let hash = basis;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), FNV_PRIME);
+  return hash;
+}
+
+export class TextWindows {
+  readonly #guards: WindowGuards;
+  readonly #lanes = new Map<string, Lane>();
+  #freshBytes = 0;
+
+  constructor(guards: WindowGuards) {
+    this.#guards = guards;
+  }
+
+  /** Whether there is enough new text for a check. */
+  get isFull(): boolean {
+    return this.#freshBytes >= WINDOW_BYTES;
+  }
+
+  /** Whether there is text that no guard has seen. */
+  get hasNews(): boolean {
+    return this.#freshBytes > 0;
+  }
+
+  /**
+   * @returns the lane that took the text; undefined when no guard looks at it
+   * @throws ProxyError llm_response_invalid for more lanes than any vendor opens
+   */
+  take({ lane: name, scope, text, isRepeated }: StreamedText): Lane | undefined {
+    if (!this.#guards.chain.reads(scope)) return undefined;
+    if (isRepeated === true && this.#hasSeen(text)) return undefined;
+    let lane = this.#lanes.get(name);
+    if (lane === undefined) {
+      if (this.#lanes.size === MAX_LANES)
+        throw new ProxyError("llm_response_invalid", { detail: `a stream of more than ${MAX_LANES} parts` });
+      this.#lanes.set(name, (lane = new Lane(scope)));
+    }
+    this.add(lane, text);
+    return lane;
+  }
+
+  add(lane: Lane, text: string): void {
+    lane.add(text);
+    this.#freshBytes += Buffer.byteLength(text);
+  }
+
+  /** Forgets the lanes, whose answers have ended. Nothing may be waiting for a check. */
+  clear(): void {
+    this.#lanes.clear();
+  }
+
+  /**
+   * Shows the guards what is new.
+   * @returns the message of a rejection; undefined when the text passes
+   */
+  async check(): Promise<string | undefined> {
+    const { chain, exchange, headers } = this.#guards;
+    this.#freshBytes = 0;
+    const texts: GuardedText[] = [];
+    for (const lane of this.#lanes.values()) {
+      if (!lane.hasNews) continue;
+      const window = lane.close();
+      texts.push(streamedText(lane.scope, lane.scope === "ToolInput" ? unescapeJson(window) : window));
+    }
+    if (texts.length === 0) return undefined;
+    const said = texts.filter(({ scope }) => scope === "Messages").map(({ text }) => text);
+    try {
+      const result = await chain.run({
+        exchange,
+        texts: () => texts,
+        messages: () => [],
+        choices: () => [streamedText("Messages", said.join("\n"))],
+        answerHeaders: headers,
+        request: undefined,
+        applyMask: undefined,
+      });
+      return result.rejected ? (result.rejection?.body ?? result.response.message) : undefined;
+    } catch (error) {
+      if (isGuardError(error)) return FAILED;
+      throw error;
+    }
+  }
+
+  #hasSeen(text: string): boolean {
+    for (const lane of this.#lanes.values()) if (lane.isAll(text)) return true;
+    return false;
+  }
+}
+
+/** Tells whether a guard has failed, which withholds what it should have looked at. */
+export function isGuardError(error: unknown): boolean {
+  return error instanceof ProxyError && GUARD_ERRORS.has(error.code);
+}
+
+function streamedText(scope: GuardedText["scope"], text: string): GuardedText {
+  return { scope, role: "assistant", text, isSigned: false, replace: () => undefined };
+}
+
+const ESCAPE = /\\(?:u([0-9a-fA-F]{4})|(.))/g;
+const ESCAPES: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
+
+/** Resolves the escapes of JSON text that comes in pieces, which could hide a match. */
+function unescapeJson(text: string): string {
+  if (!text.includes("\\")) return text;
+  return text.replaceAll(ESCAPE, (_all, hex: string | undefined, letter: string | undefined) =>
+    hex === undefined ? (ESCAPES[letter ?? ""] ?? letter ?? "") : String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+}
