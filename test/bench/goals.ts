@@ -14,15 +14,30 @@ const GOALS: readonly Goal[] = [
   ratio("GET against Envoy", "get", "envoy", 0.9),
   ratio("GET against nginx", "get", "nginx", 2.5),
   ratio("1 MiB answer against nginx", "mib", "nginx", 1.5),
-  {
-    title: "10,000 routes against 10",
-    limit: 1.05,
-    unit: "×",
-    of: (figures) => divided(figures.row("many-routes"), figures.row("few-routes")),
-  },
+  between("10,000 routes against 10", "many-routes", "few-routes", 1.05),
   ratio("chat JSON against Portkey", "chat", "portkey", 0.1),
   ratio("translated JSON against Portkey", "translate", "portkey", 0.2),
   ratio("translated stream against Portkey", "translate-stream", "portkey", 0.2),
+  between("Completions → Messages, JSON, against untranslated", "translate", "chat", 1.25),
+  between("Completions → Messages, stream", "translate-stream", "chat-stream", 1.2),
+  between("Completions → Gemini, JSON", "gemini", "chat", 1.4),
+  between("Completions → Gemini, stream", "gemini-stream", "chat-stream", 1.4),
+  between("Completions → Converse, JSON", "converse", "chat", 1.4),
+  between("Completions → Converse, stream", "converse-stream", "chat-stream", 1.4),
+  between("Messages → Completions, stream", "messages-stream", "chat-stream", 1.4),
+  between("Responses → Converse, stream", "responses-stream", "chat-stream", 1.4),
+  ratio("Completions → Gemini, JSON, against Portkey", "gemini", "portkey", 0.35),
+  ratio("Completions → Gemini, stream, against Portkey", "gemini-stream", "portkey", 0.35),
+  ratio("Completions → Converse, JSON, against Portkey", "converse", "portkey", 0.35),
+  ratio("Completions → Converse, stream, against Portkey", "converse-stream", "portkey", 0.35),
+  ratio("Messages of 200 KiB with 40 tools against Portkey", "tools", "portkey", 0.3),
+  {
+    title: "five built-in guards, for each KiB of a prompt",
+    limit: 15,
+    unit: "µs",
+    of: (figures) => divided(minus(figures.row("prompt-guards"), figures.row("prompt")), 64),
+  },
+  between("stream with a guard against the stream without", "stream-guard", "chat-stream", 1.5),
   {
     title: "policies on a GET: key, authorization, two limits",
     limit: 10,
@@ -72,6 +87,11 @@ export function goalTable(results: Results): string {
 
 function ratio(title: string, row: RowName, peer: string, limit: number): Goal {
   return { title, limit, unit: "×", of: (figures) => divided(figures.row(row), figures.row(row, peer)) };
+}
+
+/** One row of ours against another. */
+function between(title: string, row: RowName, other: RowName, limit: number): Goal {
+  return { title, limit, unit: "×", of: (figures) => divided(figures.row(row), figures.row(other)) };
 }
 
 /** Phases that measure one change as often as the machine allows; the one that floods has a single figure or few. */

@@ -31,16 +31,20 @@ const PEER = new Peer(
   false,
 );
 
-export function exchangeOf(headers: readonly string[], method: string): HttpExchange {
+export function exchangeOf(
+  headers: readonly string[],
+  method: string,
+  { target = "/v1/things?x=1", body = null }: { readonly target?: string; readonly body?: Buffer | null } = {},
+): HttpExchange {
   return new HttpExchange({
     method,
-    target: "/v1/things?x=1",
+    target,
     host: "api.example.com",
     scheme: "http",
     version: "HTTP/1.1",
     headers: new HeaderList(headers.slice()),
-    body: null,
-    contentLength: 0,
+    body,
+    contentLength: body?.length ?? 0,
     connect: false,
     takenForProxy: false,
     requestId: "bench",
@@ -60,8 +64,10 @@ export function answer(): Reply {
 /** Between turns of the event loop: what work leaves to be done is done then, and counts. */
 const TURN = 256;
 
+type Work = () => void | Promise<void>;
+
 /** Of processor time, each time: the median of batches, as a pause of the collector hits few of them. */
-export async function microseconds(work: () => void): Promise<number> {
+export async function microseconds(work: Work): Promise<number> {
   let times = TURN;
   while ((await batch(work, times)) < BATCH_MS) times *= 2;
   const figures: number[] = [];
@@ -70,10 +76,13 @@ export async function microseconds(work: () => void): Promise<number> {
 }
 
 /** Milliseconds of processor time of this thread, which a busy machine does not stretch. */
-async function batch(work: () => void, times: number): Promise<number> {
+async function batch(work: Work, times: number): Promise<number> {
   const before = process.threadCpuUsage();
   for (let done = 0; done < times; done += TURN) {
-    for (let at = 0; at < TURN; at++) work();
+    for (let at = 0; at < TURN; at++) {
+      const waiting = work();
+      if (waiting !== undefined) await waiting;
+    }
     await new Promise(setImmediate);
   }
   const { user, system } = process.threadCpuUsage(before);

@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { bodyFile } from "./bodies.ts";
 import { CACHE } from "./install.ts";
 import type { Peer, Target } from "./peers.ts";
 import type { Row } from "./rows.ts";
@@ -72,7 +73,7 @@ export function startLoad(loadgen: string, peer: Asked, row: Row, options: LoadO
     `-d=${options.seconds}s`,
     `-warm=${options.warmSeconds}s`,
     ...(options.rate === undefined ? [] : [`-rate=${options.rate}`]),
-    ...(row.body === undefined ? [] : [`-body=@${join(HERE, "bodies", row.body)}`]),
+    ...(row.body === undefined ? [] : [`-body=@${bodyFile(row.body)}`]),
     ...(row.expect === undefined ? [] : [`-expect=${row.expect}`]),
     ...(options.pid === undefined ? [] : [`-pid=${options.pid}`]),
     ...headers,

@@ -13,6 +13,7 @@ import { startCluster, startFiles } from "./churn-forms.ts";
 import { enter, measureStarts, reasonOf, type Contender } from "./contenders.ts";
 import { expressionTables } from "./expressions.ts";
 import { goalTable } from "./goals.ts";
+import { llmTable } from "./llm.ts";
 import { buildTools, load, type Asked, type Load, type LoadOptions, type Tools } from "./load.ts";
 import { buildPackage, DIRECT, LARGE_MOCK_PORT, MOCK_PORT, OTHER_MOCK_PORT, PEERS, VARIANTS } from "./peers.ts";
 import type { Peer } from "./peers.ts";
@@ -40,15 +41,23 @@ const CHURN: ChurnSizes = { routes: 3_000, most: 5_000, editSeconds: 60, singles
 const LATENCY = { rate: 20, connections: 16, warmSeconds: 0.5 } as const;
 const FULL = { connections: 16, warmSeconds: 0.5 } as const;
 
+/** Work that is measured in this process, by the name of the row. */
+const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
+  expressions: expressionTables,
+  policies: policyTable,
+  reports: reportTable,
+  llm: llmTable,
+  admission: admissionTable,
+};
+
 async function main(): Promise<void> {
   const options = readOptions();
-  if (options.special.has("expressions")) process.stdout.write(`${expressionTables()}\n`);
-  if (options.special.has("policies")) process.stdout.write(`${await policyTable()}\n`);
-  if (options.special.has("reports")) process.stdout.write(`${await reportTable()}\n`);
-  if (options.special.has("admission")) process.stdout.write(`${await admissionTable()}\n`);
-  const inProcess = ["expressions", "policies", "reports", "admission"].filter((name) =>
-    options.special.has(name),
-  ).length;
+  let inProcess = 0;
+  for (const [name, table] of Object.entries(TABLES)) {
+    if (!options.special.has(name)) continue;
+    inProcess += 1;
+    process.stdout.write(`${await table()}\n`);
+  }
   if (options.rows.length === 0 && options.special.size === inProcess) return;
   const folder = mkdtempSync(join(tmpdir(), "gwproxy-bench-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));

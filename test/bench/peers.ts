@@ -47,6 +47,7 @@ const PASSED_ON: Peer["targets"] = {
   "added-latency": { path: CHAT },
   "first-chunk": { path: CHAT },
 };
+const MESSAGES = "/v1/messages";
 const KEY = { authorization: "Bearer bench-key" };
 
 const gwproxy: Peer = {
@@ -62,11 +63,23 @@ const gwproxy: Peer = {
     "chat-stream": { path: `/openai${CHAT}` },
     translate: { path: `/anthropic${CHAT}` },
     "translate-stream": { path: `/anthropic${CHAT}` },
+    gemini: { path: `/gemini${CHAT}` },
+    "gemini-stream": { path: `/gemini${CHAT}` },
+    converse: { path: `/converse${CHAT}` },
+    "converse-stream": { path: `/converse${CHAT}` },
+    messages: { path: `/openai${MESSAGES}` },
+    "messages-stream": { path: `/openai${MESSAGES}` },
+    responses: { path: "/converse/v1/responses" },
+    "responses-stream": { path: "/converse/v1/responses" },
+    tools: { path: `/anthropic${MESSAGES}` },
+    prompt: { path: `/openai${CHAT}` },
+    "prompt-guards": { path: `/prompt-guards${CHAT}` },
+    "stream-guard": { path: `/stream-guard${CHAT}` },
     mib: { path: "/mib" },
     "added-latency": { path: `/openai${CHAT}` },
     "first-chunk": { path: `/openai${CHAT}` },
   },
-  prepare: (folder) => upWith(folder, GWPROXY_PORT, { files: ["backends", "routes", "policies"] }),
+  prepare: (folder) => upWith(folder, GWPROXY_PORT, { files: ["backends", "routes", "policies", "llm"] }),
 };
 
 /** The same program with so many routes of one host, asked for the last of them. */
@@ -174,6 +187,13 @@ function portkeyHeaders(provider: string, base: string): Record<string, string> 
   };
 }
 
+/** With an API key, as ours. */
+const PORTKEY_BEDROCK: Readonly<Record<string, string>> = {
+  ...portkeyHeaders("bedrock", ""),
+  "x-portkey-aws-auth-type": "apiKey",
+  "x-portkey-aws-region": "eu-west-1",
+};
+
 const portkey: Peer = {
   name: "portkey",
   port: 18_104,
@@ -186,6 +206,12 @@ const portkey: Peer = {
     "first-chunk": { path: CHAT, headers: portkeyHeaders("openai", "/v1") },
     translate: { path: CHAT, headers: portkeyHeaders("anthropic", "/v1") },
     "translate-stream": { path: CHAT, headers: portkeyHeaders("anthropic", "/v1") },
+    gemini: { path: CHAT, headers: portkeyHeaders("google", "") },
+    "gemini-stream": { path: CHAT, headers: portkeyHeaders("google", "") },
+    converse: { path: CHAT, headers: PORTKEY_BEDROCK },
+    "converse-stream": { path: CHAT, headers: PORTKEY_BEDROCK },
+    tools: { path: MESSAGES, headers: portkeyHeaders("anthropic", "/v1") },
+    prompt: { path: CHAT, headers: portkeyHeaders("openai", "/v1") },
   },
   async prepare() {
     // A later node-server hands out headers that cannot be changed, and every stream ends in an error.
@@ -205,6 +231,8 @@ const litellm: Peer = {
     "chat-stream": { path: CHAT },
     translate: { path: CHAT },
     "translate-stream": { path: CHAT },
+    tools: { path: MESSAGES },
+    prompt: { path: CHAT },
     "added-latency": { path: CHAT },
     "first-chunk": { path: CHAT },
   },

@@ -12,6 +12,18 @@ export type RowName =
   | "chat-stream"
   | "translate"
   | "translate-stream"
+  | "gemini"
+  | "gemini-stream"
+  | "converse"
+  | "converse-stream"
+  | "messages"
+  | "messages-stream"
+  | "responses"
+  | "responses-stream"
+  | "tools"
+  | "prompt"
+  | "prompt-guards"
+  | "stream-guard"
   | "first-chunk"
   | "added-latency";
 
@@ -26,7 +38,7 @@ export interface Row {
   readonly title: string;
   readonly measure: Measure;
   readonly method: "GET" | "POST";
-  /** File in bodies/. */
+  /** Name for bodies.ts. */
   readonly body?: string;
   /** A correct answer contains this text. */
   readonly expect?: string;
@@ -34,6 +46,7 @@ export interface Row {
 
 const GET = { method: "GET", expect: "xxxx", measure: "processor" } as const;
 const CHAT = { method: "POST", body: "gpt-4o-mini.json", expect: "total_tokens", measure: "processor" } as const;
+const STREAM = { ...CHAT, body: "gpt-4o-mini.sse.json", expect: "word99" } as const;
 
 export const ROWS: readonly Row[] = [
   { name: "get", title: "GET, 1 KiB answer", ...GET },
@@ -44,21 +57,38 @@ export const ROWS: readonly Row[] = [
   { name: "mib", title: "GET, 1 MiB answer", ...GET },
   { name: "chat", title: "chat JSON, key injected", ...CHAT },
   { name: "chat-policies", title: "the same with key, authorization, limits", ...CHAT },
-  { name: "chat-stream", title: "chat stream of 103 events", ...CHAT, body: "gpt-4o-mini.sse.json", expect: "word99" },
+  { name: "chat-stream", title: "chat stream of 103 events", ...STREAM },
   {
     name: "translate",
-    title: "OpenAI → Anthropic, JSON",
+    title: "Completions → Messages, JSON",
     ...CHAT,
     body: "claude-sonnet-4-5.json",
     expect: "completion_tokens",
   },
   {
     name: "translate-stream",
-    title: "OpenAI → Anthropic, stream",
-    ...CHAT,
+    title: "Completions → Messages, stream",
+    ...STREAM,
     body: "claude-sonnet-4-5.sse.json",
-    expect: "word99",
   },
+  { name: "gemini", title: "Completions → Gemini, JSON", ...CHAT },
+  { name: "gemini-stream", title: "Completions → Gemini, stream", ...STREAM },
+  { name: "converse", title: "Completions → Converse, JSON", ...CHAT },
+  { name: "converse-stream", title: "Completions → Converse, stream", ...STREAM },
+  { name: "messages", title: "Messages → Completions, JSON", ...CHAT, body: "messages.json", expect: "end_turn" },
+  { name: "messages-stream", title: "Messages → Completions, stream", ...STREAM, body: "messages.sse.json" },
+  { name: "responses", title: "Responses → Converse, JSON", ...CHAT, body: "responses.json" },
+  { name: "responses-stream", title: "Responses → Converse, stream", ...STREAM, body: "responses.sse.json" },
+  {
+    name: "tools",
+    title: "Messages → Messages, 200 KiB with 40 tools",
+    ...CHAT,
+    body: "tools.json",
+    expect: "end_turn",
+  },
+  { name: "prompt", title: "chat JSON, prompt of 64 KiB", ...CHAT, body: "prompt.json" },
+  { name: "prompt-guards", title: "the same with five built-in guards", ...CHAT, body: "prompt.json" },
+  { name: "stream-guard", title: "chat stream with a guard of five built-ins", ...STREAM },
   { name: "added-latency", title: "chat JSON, 20 a second: median", ...CHAT, measure: "whole answer" },
   {
     name: "first-chunk",
@@ -74,6 +104,7 @@ export const ROWS: readonly Row[] = [
 export const SPECIAL_ROWS = [
   "admission",
   "expressions",
+  "llm",
   "policies",
   "reports",
   "churn",

@@ -3,6 +3,8 @@
 //	GET  *                      -> 200, -size bytes (default 1024), text/plain
 //	POST */chat/completions     -> OpenAI JSON, or SSE when body has "stream":true (100 chunks + usage + [DONE])
 //	POST */v1/messages          -> Anthropic JSON, or Anthropic SSE when "stream":true
+//	POST *:generateContent      -> Gemini JSON, *:streamGenerateContent -> SSE
+//	POST */converse             -> Bedrock JSON, */converse-stream -> application/vnd.amazon.eventstream
 //	POST */embeddings           -> small JSON
 //	POST /mcp*                  -> MCP streamable HTTP (initialize, ping, tools/list, tools/call echo)
 //
@@ -37,6 +39,7 @@ var nreq, n401, nconn atomic.Int64
 func main() {
 	flag.Parse()
 	build()
+	buildVendors()
 	if *stdio {
 		serveStdio()
 		return

@@ -68,10 +68,12 @@ func handle(c net.Conn) {
 			return
 		}
 		method, path := f[0], f[1]
+		query := ""
 		if i := strings.IndexByte(path, '?'); i >= 0 {
-			path = path[:i]
+			path, query = path[:i], path[i+1:]
 		}
-		cl, te, closing, expect, authed := 0, false, false, false, *key == ""
+		// Some clients of Gemini send their key in the query.
+		cl, te, closing, expect, authed := 0, false, false, false, *key == "" || strings.Contains(query, "key="+*key)
 		for {
 			l, err := rd.ReadSlice('\n')
 			if err != nil {
@@ -164,53 +166,49 @@ func handle(c net.Conn) {
 			}
 		case method == "GET" || method == "HEAD":
 			_, err = c.Write(getResp)
-		case strings.HasSuffix(path, "/chat/completions"), strings.HasSuffix(path, "/messages"):
-			if !authed {
-				n401.Add(1)
-				_, err = c.Write(unauth)
-				break
-			}
-			oai := strings.HasSuffix(path, "/chat/completions")
-			if bytes.Contains(body, []byte(`"stream":true`)) || bytes.Contains(body, []byte(`"stream": true`)) {
-				ev := msgEvents
-				if oai {
-					ev = chatEvents
-				}
-				paced := bytes.Contains(body, []byte("paced"))
-				if _, err = c.Write(sseHead); err != nil {
-					return
-				}
-				if paced {
-					for _, e := range ev {
-						if _, err = c.Write(e); err != nil {
-							return
-						}
-						time.Sleep(*interval)
-					}
-				} else {
-					var out []byte
-					for i, e := range ev {
-						out = append(out, e...)
-						if (i+1)%*burst == 0 || i == len(ev)-1 {
-							if _, err = c.Write(out); err != nil {
-								return
-							}
-							out = out[:0]
-						}
-					}
-				}
-			} else if oai {
-				_, err = c.Write(chatResp)
-			} else {
-				_, err = c.Write(msgResp)
-			}
 		case strings.HasSuffix(path, "/embeddings"):
 			_, err = c.Write(embResp)
 		default:
-			_, err = c.Write(notfound)
+			asks := bytes.Contains(body, []byte(`"stream":true`)) || bytes.Contains(body, []byte(`"stream": true`))
+			chat, ok := chatOf(path, asks)
+			switch {
+			case !ok:
+				_, err = c.Write(notfound)
+			case !authed:
+				n401.Add(1)
+				_, err = c.Write(unauth)
+			case chat.stream:
+				err = writeEvents(c, chat, bytes.Contains(body, []byte("paced")))
+			default:
+				_, err = c.Write(chat.whole)
+			}
 		}
 		if err != nil || closing {
 			return
 		}
 	}
+}
+
+func writeEvents(c net.Conn, chat chat, paced bool) error {
+	if _, err := c.Write(chat.head); err != nil {
+		return err
+	}
+	var out []byte
+	for i, e := range chat.events {
+		if paced {
+			if _, err := c.Write(e); err != nil {
+				return err
+			}
+			time.Sleep(*interval)
+			continue
+		}
+		out = append(out, e...)
+		if (i+1)%*burst == 0 || i == len(chat.events)-1 {
+			if _, err := c.Write(out); err != nil {
+				return err
+			}
+			out = out[:0]
+		}
+	}
+	return nil
 }
