@@ -13,11 +13,16 @@ export class WorkerThread {
   readonly #worker: Worker;
   #reason: string | undefined;
 
-  constructor(settings: WorkerSettings, handlers: Omit<Handlers<MainProtocol>, "ready">) {
+  /** @param heapMib largest heap; a thread that needs more ends alone */
+  constructor(settings: WorkerSettings, heapMib: number, handlers: Omit<Handlers<MainProtocol>, "ready">) {
     this.number = settings.thread;
     // Use the extension of this file: .ts from the sources, .js in the compiled package.
     const entry = new URL(`./data-plane-worker${import.meta.url.slice(-3)}`, import.meta.url);
-    const worker = new Worker(entry, { workerData: settings, name: `gwproxy-${settings.thread}` });
+    const worker = new Worker(entry, {
+      workerData: settings,
+      name: `gwproxy-${settings.thread}`,
+      resourceLimits: { maxOldGenerationSizeMb: heapMib },
+    });
     const ready = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<string>();
     this.#worker = worker;

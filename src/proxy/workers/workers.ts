@@ -30,6 +30,7 @@ import type { OpenListener } from "../listeners/binds/binds.ts";
 import type { Proxy, ProxyState } from "../proxy.ts";
 import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
 import { observeHealth } from "../observability/observations.ts";
+import { heapLimitMib } from "./heap-limit.ts";
 import { PortAllocator } from "./port-allocator.ts";
 import { encodeUpdate, type EncodedUpdate } from "./protocol.ts";
 import { allocateShared, openShared, type SharedState } from "../shared-state.ts";
@@ -59,6 +60,8 @@ export interface WorkersOptions {
   readonly clock?: Clock;
   /** Replaces a thread whose event loop is blocked for this long; 0 disables. */
   readonly stuckAfterMs?: number;
+  /** Memory that all threads share; by default that of the container or of the machine. */
+  readonly memoryBytes?: number;
 }
 
 export interface Workers extends Proxy {
@@ -113,6 +116,7 @@ class WorkerPool implements Workers {
     const shared = allocateShared(count + 1);
     this.#shared = openShared(shared, count);
     this.#watchdog = new Watchdog(shared.beats, options.stuckAfterMs ?? STUCK_AFTER_MS);
+    const heapMib = heapLimitMib(count, options.memoryBytes);
     this.#start = (thread) =>
       new WorkerThread(
         {
@@ -129,6 +133,7 @@ class WorkerPool implements Workers {
           logFilter: printLogFilter(options.filter),
           logFormat: options.logFormat,
         },
+        heapMib,
         {
           port: ({ bind, port }) => this.#portAllocator.portOf(bind, port),
           lines: async (text) => void (await options.write(text)),

@@ -1,4 +1,4 @@
-/** A thread that never comes round again: it is noticed, ended and replaced, and nobody else is. */
+/** Threads that never come round again or run out of memory: each is ended and replaced, and nobody else is. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { Session } from "node:inspector";
@@ -12,8 +12,8 @@ import { testClock } from "../../support/gateway/test-clock.ts";
 import { startUpstream } from "../../support/servers/upstream.ts";
 import { oneOf, startWorkers } from "../../support/gateway/workers.ts";
 
-/** Lets the only worker of this process run for ever. Resolves when it does. */
-async function hang(t: TestContext): Promise<void> {
+/** Runs an expression in the only worker of this process, which first says that it has begun. Resolves then. */
+async function runInWorker(t: TestContext, statement: string): Promise<void> {
   const said = new BroadcastChannel("stuck-worker");
   t.after(() => said.close());
   const begun = once(said, "message");
@@ -24,7 +24,7 @@ async function hang(t: TestContext): Promise<void> {
   session.post("NodeWorker.enable", { waitForDebuggerOnStart: false });
   // What Node sends with the event.
   const [{ params }] = (await attached) as [{ readonly params: { readonly sessionId: string } }];
-  const expression = `new BroadcastChannel("stuck-worker").postMessage("begun"); for (;;);`;
+  const expression = `new BroadcastChannel("stuck-worker").postMessage("begun"); ${statement}`;
   const message = JSON.stringify({ id: 1, method: "Runtime.evaluate", params: { expression } });
   session.post("NodeWorker.sendMessageToWorker", { sessionId: params.sessionId, message });
   await begun;
@@ -37,7 +37,7 @@ test("a thread that runs for ever is ended, counted and replaced", { timeout: 60
   const resources = [listener(), route("r", [to("b")]), staticBackend("b", upstream.port)];
   const plane = await startWorkers(t, resources, { count: 1, clock, stuckAfterMs: 3 * BEAT_MS });
   const stuck = oneOf(plane.workers);
-  await hang(t);
+  await runInWorker(t, "for (;;);");
   // The first look finds the last beat.
   await clock.advance(3 * BEAT_MS);
   assert.ok(plane.workers.threads.has(stuck));
@@ -50,6 +50,20 @@ test("a thread that runs for ever is ended, counted and replaced", { timeout: 60
   assert.equal((await call(plane.url, { headers: { host: "a.test" } })).body, "hello");
   await plane.workers.refresh();
   assert.match(plane.metrics.print("prometheus"), /^gwproxy_thread_restarts_total 1$/m);
+});
+
+test("a thread that runs out of memory is replaced, and the process lives", { timeout: 60_000 }, async (t) => {
+  const upstream = await startUpstream((_request, response) => void response.end("hello"));
+  t.after(() => upstream.close());
+  const resources = [listener(), route("r", [to("b")]), staticBackend("b", upstream.port)];
+  // Without a limit the thread would take all that the machine has.
+  const plane = await startWorkers(t, resources, { count: 1, memoryBytes: 512 * 1024 * 1024 });
+  const greedy = oneOf(plane.workers);
+  await runInWorker(t, "const all = []; for (;;) all.push(Array.from({ length: 10_000 }, Math.random));");
+  assert.match(await greedy.ended, /memory/);
+  assert.match(await plane.logged("a thread died and is replaced"), /memory/);
+  while (plane.workers.threads.size === 0) await new Promise(setImmediate);
+  assert.equal((await call(plane.url, { headers: { host: "a.test" } })).body, "hello");
 });
 
 test("a thread that comes round is never stuck, however seldom the main thread looks", () => {
