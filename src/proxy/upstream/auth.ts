@@ -7,7 +7,7 @@ import type { HeaderList } from "../../lib/header-list.ts";
 import type { MaybePromise, RoutedExchange } from "../exchange/exchange.ts";
 
 /** A call that the gateway makes on its own has no request of a client; what only a request has is unset then. */
-type AuthCaller = Pick<RoutedExchange, "onAbort"> & Partial<RoutedExchange>;
+export type AuthCaller = Pick<RoutedExchange, "onAbort"> & Partial<RoutedExchange>;
 
 /** The call that leaves. */
 export interface AuthCall {

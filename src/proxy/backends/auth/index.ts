@@ -8,9 +8,10 @@ import type { AuthKind, CompiledKind, KindCase } from "./auth-kind.ts";
 import { cloudA } from "./cloud-a.ts";
 import { key } from "./key.ts";
 import { placeCredential } from "./shared/place-credential.ts";
+import { passthrough } from "./passthrough.ts";
 import { unresolved } from "./unresolved.ts";
 
-const KINDS: { readonly [K in KindCase]: AuthKind<K> } = { key, cloudA, unresolved };
+const KINDS: { readonly [K in KindCase]: AuthKind<K> } = { key, cloudA, passthrough, unresolved };
 
 const compiled = new WeakMap<BackendAuth, RequestAuth>();
 
@@ -55,15 +56,20 @@ function withCredentials(place: PlaceCredential, { credentials }: BackendAuth): 
 }
 
 function locationsOf({ kind, credentials }: BackendAuth): CredentialLocation[] {
-  const first = kind.case === "key" ? [kind.value.location] : [];
-  return [...first, ...credentials.map(({ location }) => location)].filter((location) => location !== undefined);
+  return [chosenLocation(kind), ...credentials.map(({ location }) => location)].filter(
+    (location) => location !== undefined,
+  );
 }
 
 function chosenHeaderOf({ kind, credentials }: BackendAuth): string | undefined {
-  const location = kind.case === "key" ? kind.value.location : undefined;
+  const location = chosenLocation(kind);
   if (location !== undefined) return headerOf(location);
   const headers = credentials.map((credential) => credential.location && headerOf(credential.location));
   return headers.find((name) => name === "authorization");
+}
+
+function chosenLocation(kind: BackendAuth["kind"]): CredentialLocation | undefined {
+  return kind.case === "key" || kind.case === "passthrough" ? kind.value.location : undefined;
 }
 
 /** Returns the lower-case name of the header; "" for another place. */

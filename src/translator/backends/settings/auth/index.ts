@@ -6,11 +6,18 @@ import { within, type Report } from "../../../shared/report.ts";
 import type { SettingsContext } from "../context.ts";
 import type { AuthContext, Kind, TranslateKind } from "./auth-kind.ts";
 import { translateCloudA } from "./cloud-a.ts";
+import { translateCredentials } from "./credentials.ts";
 import { translateKey, translateSecretRef } from "./key.ts";
+import { translatePassthrough } from "./passthrough.ts";
 
 type KindTable = { readonly [K in keyof ApiAuth]?: TranslateKind<K> };
 
-const KINDS: KindTable = { key: translateKey, secretRef: translateSecretRef, cloudA: translateCloudA };
+const KINDS: KindTable = {
+  key: translateKey,
+  secretRef: translateSecretRef,
+  passthrough: translatePassthrough,
+  cloudA: translateCloudA,
+};
 
 // Admission lets at most one kind pass.
 const NAMES = Object.keys(KINDS) as readonly (keyof ApiAuth)[];
@@ -18,7 +25,11 @@ const NAMES = Object.keys(KINDS) as readonly (keyof ApiAuth)[];
 /** @returns undefined when the block asks for nothing */
 export function translateAuth(auth: ApiAuth, context: SettingsContext, report: Report): BackendAuth | undefined {
   const kind = translateKind(auth, context, report);
-  return kind === undefined ? undefined : create(BackendAuthSchema, { kind });
+  if (auth.credentials === undefined) return kind === undefined ? undefined : create(BackendAuthSchema, { kind });
+  const further = translateCredentials(auth.credentials, { ...context, report: within(report, "credentials") });
+  if ("case" in further) return create(BackendAuthSchema, { kind: further });
+  const credentials = [...further];
+  return create(BackendAuthSchema, kind === undefined ? { credentials } : { kind, credentials });
 }
 
 function translateKind(auth: ApiAuth, context: SettingsContext, report: Report): Kind | undefined {
