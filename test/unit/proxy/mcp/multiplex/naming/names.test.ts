@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { McpPrefixMode } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { Naming } from "../../../../../src/proxy/mcp/multiplex/names.ts";
-import { parseRoutedId, printRoutedId } from "../../../../../src/proxy/mcp/multiplex/request-ids.ts";
-import { parseUri, printUri } from "../../../../../src/proxy/mcp/multiplex/uris.ts";
-import { assertProperty } from "../../../../support/fixtures/seed.ts";
+import { McpPrefixMode } from "../../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { Naming } from "../../../../../../src/proxy/mcp/multiplex/naming/names.ts";
+import { parseRoutedId, printRoutedId } from "../../../../../../src/proxy/mcp/multiplex/naming/request-ids.ts";
+import { parseUri, printUri } from "../../../../../../src/proxy/mcp/multiplex/naming/uris.ts";
+import { assertProperty } from "../../../../../support/fixtures/seed.ts";
 
 const [A, B] = [{ name: "a" }, { name: "b-2" }];
 const { UNSPECIFIED: CONDITIONAL, ALWAYS, NEVER } = McpPrefixMode;

@@ -3,7 +3,7 @@
  * `<target>+<id>`. Both are split at their first delimiter, which is safe because names of targets are DNS labels and
  * contain neither. The multiplexer has one `Naming` for each list of targets.
  */
-import { McpPrefixMode } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { McpPrefixMode } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 
 /** The part of a target that names depend on. */
 export interface NamedTarget {

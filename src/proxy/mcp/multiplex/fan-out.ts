@@ -1,0 +1,144 @@
+/**
+ * Sends one request to several targets at once and makes one answer of theirs. What targets say before they respond is
+ * passed on in order of arrival. With FailOpen targets that fail are left out; otherwise the first failure is the answer.
+ */
+import { ERROR_CODES, McpError } from "../mcp-error.ts";
+import { readMessage, type Message } from "../message/message.ts";
+import { findMember, textOf } from "../message/spans.ts";
+import { answerWith, streamOf } from "./answers.ts";
+import type { McpAnswer, Target } from "../targets/target.ts";
+import { StreamMerger } from "./streams/stream-merger.ts";
+
+/** A request as one of the targets shall read it. */
+export interface TargetRequest {
+  readonly target: Target;
+  readonly message: Message;
+}
+
+/** The response of a target. */
+export interface TargetResponse {
+  readonly target: Target;
+  readonly message: Message;
+}
+
+export interface FanOutOptions {
+  readonly failOpen: boolean;
+  readonly send: (request: TargetRequest) => Promise<McpAnswer>;
+  /** Rewrites what a target sends before its response; undefined drops it. @throws McpError when it must not be sent */
+  readonly view: (message: Message, target: Target) => Message | undefined;
+  /**
+   * Makes the response to the client of the results of the targets, in the order of the requests.
+   * @param unserved number of targets that do not serve the method
+   */
+  readonly merge: (results: readonly TargetResponse[], unserved: number) => Message | Promise<Message>;
+}
+
+/** What is known of the responses so far. */
+interface Gathered {
+  readonly requests: readonly TargetRequest[];
+  readonly responses: Map<Target, Message>;
+  readonly failures: unknown[];
+  readonly options: FanOutOptions;
+}
+
+/** @throws McpError, ProxyError */
+export async function fanOut(requests: readonly TargetRequest[], options: FanOutOptions): Promise<McpAnswer> {
+  const gathered: Gathered = { requests, responses: new Map(), failures: [], options };
+  const streams = new StreamMerger<Target>(false);
+  for (const { target, answer } of await sendAll(gathered)) {
+    if (answer.only !== undefined) gathered.responses.set(target, answer.only);
+    else streams.add(target, answer);
+  }
+  if (streams.size === 0) return answerWith(await finish(gathered));
+  return streamOf(readStreams(streams, gathered), () => streams.close());
+}
+
+/** Sends the requests at once. With FailClosed the first failure ends those that have been answered. */
+async function sendAll({ requests, failures, responses, options }: Gathered) {
+  const opened: { readonly target: Target; readonly answer: McpAnswer }[] = [];
+  let isOver = false;
+  const send = async (request: TargetRequest): Promise<void> => {
+    const answer = await options.send(request);
+    if (isOver) return answer.cancel();
+    const { target } = request;
+    if (answer.body === undefined) opened.push({ target, answer });
+    else responses.set(target, readRefusal(answer.body, answer.status));
+  };
+  const sent = requests.map(send);
+  if (options.failOpen) {
+    for (const outcome of await Promise.allSettled(sent))
+      if (outcome.status === "rejected") failures.push(outcome.reason);
+    return opened;
+  }
+  try {
+    await Promise.all(sent);
+  } catch (error) {
+    isOver = true;
+    for (const { answer } of opened) answer.cancel();
+    throw error;
+  }
+  return opened;
+}
+
+/** Reads the JSON-RPC error that an HTTP error came with. @throws McpError when it came with none */
+function readRefusal(body: Buffer, status: number): Message {
+  const message = readMessage(body);
+  if ("kind" in message && message.kind === "error") return message;
+  const detail = `it answered with status ${status}`;
+  throw new McpError(ERROR_CODES.internal, "a server refused the request", { status: 500, detail });
+}
+
+async function* readStreams(streams: StreamMerger<Target>, gathered: Gathered): AsyncGenerator<Message> {
+  const { responses, failures, options } = gathered;
+  try {
+    for (let arrival = await streams.next(); arrival !== undefined; arrival = await streams.next()) {
+      const { source } = arrival;
+      if (arrival.kind === "message") {
+        const { message } = arrival;
+        const isResponse = message.kind === "result" || message.kind === "error";
+        if (isResponse) responses.set(source, message);
+        const seen = isResponse ? undefined : options.view(message, source);
+        if (seen !== undefined) yield seen;
+      } else if (!responses.has(source)) {
+        const error = arrival.kind === "error" ? arrival.error : unanswered();
+        if (!options.failOpen) throw error;
+        failures.push(error);
+      }
+    }
+    // A request that was given up has no response.
+    if (!streams.isClosed) yield await finish(gathered);
+  } finally {
+    streams.close();
+  }
+}
+
+/** Makes the one response. With FailClosed the first error of a target, in their order, is that response. */
+async function finish({ requests, responses, failures, options }: Gathered): Promise<Message> {
+  const results: TargetResponse[] = [];
+  const errors: Message[] = [];
+  let unserved = 0;
+  for (const { target } of requests) {
+    const message = responses.get(target);
+    if (message?.kind === "result") results.push({ target, message });
+    else if (message !== undefined && isUnserved(message)) unserved++;
+    else if (message !== undefined) errors.push(message);
+  }
+  const [error] = errors;
+  if (error !== undefined && (!options.failOpen || results.length === 0)) return error;
+  if (failures.length > 0 && results.length + unserved === 0) throw failures.at(-1);
+  return options.merge(results, unserved);
+}
+
+function unanswered(): McpError {
+  return new McpError(ERROR_CODES.internal, "a server did not answer the request", { status: 500 });
+}
+
+/**
+ * Whether a target answered that it does not serve the method: a server of tools knows no prompts. It has nothing to add
+ * then, which is no failure.
+ */
+export function isUnserved({ kind, bytes, payload }: Message): boolean {
+  if (kind !== "error" || payload === undefined) return false;
+  const code = findMember(bytes, payload, "code");
+  return code !== undefined && textOf(bytes, code) === String(ERROR_CODES.methodNotFound);
+}

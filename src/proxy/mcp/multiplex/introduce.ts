@@ -1,0 +1,81 @@
+/**
+ * Answers `initialize` and `server/discover`. The only target answers for itself; several are presented as one server
+ * (`introductions.ts`).
+ */
+import { ERROR_CODES, McpError } from "../mcp-error.ts";
+import type { Message } from "../message/message.ts";
+import { findMember } from "../message/spans.ts";
+import { removeMembers } from "../message/splice.ts";
+import type { McpAnswer, Target } from "../targets/target.ts";
+import { answerWith, errorTo, responseTo } from "./answers.ts";
+import { editMessage } from "./rewriting/edit-message.ts";
+import { fanOut } from "./fan-out.ts";
+import { mergeDiscover, mergeInitialize } from "./introductions.ts";
+import type { ClientRequest } from "./multiplexer.ts";
+import { sendTo, viewInterim, viewOf, type Server } from "./server.ts";
+import { askOne } from "./view-answer.ts";
+
+/** Capabilities of clients that need an answer to a request of the server. */
+const ANSWERING = ["roots", "sampling", "elicitation", "tasks"] as const;
+
+/** @throws McpError, ProxyError */
+export async function initialize(server: Server, request: ClientRequest): Promise<McpAnswer> {
+  const { naming, failOpen, stateless } = server;
+  const message = stateless ? withoutAnswering(request.message) : request.message;
+  if (naming.only !== undefined) return askOne(server, request, message, naming.only);
+  const view = viewOf(server, request);
+  return fanOut(
+    naming.targets.map((target) => ({ target, message })),
+    {
+      failOpen,
+      send: (out) => sendTo(out.target, out.message, request),
+      view: (interim, target) => viewInterim(server, interim, target, { view, session: request.session }),
+      merge: (results) =>
+        responseTo(request.message.id ?? "null", mergeInitialize(results, request.version, stateless)),
+    },
+  );
+}
+
+/** Nothing can be asked of a client that has no session. */
+function withoutAnswering(message: Message): Message {
+  const { bytes, payload } = message;
+  const capabilities = payload && findMember(bytes, payload, "capabilities");
+  return capabilities === undefined ? message : editMessage(message, removeMembers(bytes, capabilities, ...ANSWERING));
+}
+
+/**
+ * A target without the method makes the whole server one without it, also with FailOpen: its clients then begin with
+ * `initialize`, which all targets may know.
+ * @throws McpError, ProxyError
+ */
+export async function discover(server: Server, request: ClientRequest): Promise<McpAnswer> {
+  const { naming, failOpen } = server;
+  const { message } = request;
+  if (naming.only !== undefined) return askOne(server, request, message, naming.only);
+  const send = async (target: Target): Promise<McpAnswer> => {
+    const answer = await sendTo(target, message, request);
+    const isRefused = answer.body !== undefined && REFUSALS.has(answer.status);
+    return isRefused ? answerWith(errorTo(request, undiscoverable())) : answer;
+  };
+  return fanOut(
+    naming.targets.map((target) => ({ target, message })),
+    {
+      failOpen,
+      send: (out) => send(out.target),
+      // Nothing is said before the introduction.
+      view: () => undefined,
+      merge: (results, unserved) => {
+        const merged = unserved === 0 ? mergeDiscover(results) : undefined;
+        if (merged === undefined) throw undiscoverable();
+        return responseTo(message.id ?? "null", merged);
+      },
+    },
+  );
+}
+
+/** What servers answer that know no `server/discover`: they take it for a message without a session, or for no method. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 404, 405]);
+
+function undiscoverable(): McpError {
+  return new McpError(ERROR_CODES.methodNotFound, "Method not found", { status: 404 });
+}

@@ -1,0 +1,139 @@
+/**
+ * The stream of messages that targets send on their own (GET, versions up to 2025-11-25): those of all targets merged. A
+ * target whose stream ends is asked for another one, so that the client need not reconnect and miss what other targets
+ * say meanwhile.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { RoutedExchange } from "../../../exchange/exchange.ts";
+import { ERROR_CODES, McpError } from "../../mcp-error.ts";
+import type { Message } from "../../message/message.ts";
+import type { Session } from "../../session/session.ts";
+import type { McpAnswer, Target } from "../../targets/target.ts";
+import { streamOf } from "../answers.ts";
+import { compareRosters, listChanges, type OpenStream } from "./open-streams.ts";
+import { viewInterim, viewOf, type Server } from "../server.ts";
+import { StreamMerger } from "./stream-merger.ts";
+
+/** A target that refuses further streams so often in a row is given up. */
+const MAX_FAILURES = 5;
+const FIRST_WAIT_MS = 1_000;
+const MAX_WAIT_MS = 30_000;
+const NOT_OFFERED = 405;
+
+/** @throws McpError, ProxyError */
+export async function openServerStream(server: Server, session: Session, exchange: RoutedExchange): Promise<McpAnswer> {
+  const { naming, failOpen } = server;
+  if (naming.targets.length === 0 && !failOpen)
+    throw new McpError(ERROR_CODES.internal, "no server is available", { status: 503 });
+  const stream = new ServerStream(server, session, exchange);
+  const outcomes = await Promise.allSettled(naming.targets.map((target) => target.listen(session, exchange)));
+  const refused: McpAnswer[] = [];
+  const failures: unknown[] = [];
+  for (const [index, outcome] of outcomes.entries()) {
+    const target = naming.targets[index];
+    if (outcome.status === "rejected") failures.push(outcome.reason);
+    else if (outcome.value.body !== undefined) refused.push(outcome.value);
+    else if (target !== undefined) stream.add(target, outcome.value);
+  }
+  const isOffered = refused.length < naming.targets.length || naming.targets.length === 0;
+  const serious = refused.find(({ status }) => status !== NOT_OFFERED);
+  const [failure] = failures;
+  if (!failOpen && failure !== undefined) {
+    stream.close();
+    throw failure;
+  }
+  const answer = (failOpen ? undefined : serious) ?? (isOffered ? undefined : refused[0]);
+  if (answer !== undefined) {
+    stream.close();
+    return answer;
+  }
+  return streamOf(stream.messages(), () => stream.close());
+}
+
+class ServerStream implements OpenStream<Server> {
+  #server: Server;
+  readonly #session: Session;
+  readonly #exchange: RoutedExchange;
+  /** Sources are names: a change of the backend makes new targets of the same name. */
+  readonly #merger = new StreamMerger<string>(true);
+  /** Targets that are asked for another stream. */
+  readonly #reopening = new Set<string>();
+  #isClosed = false;
+
+  constructor(server: Server, session: Session, exchange: RoutedExchange) {
+    this.#server = server;
+    this.#session = session;
+    this.#exchange = exchange;
+    server.streams.add(this);
+  }
+
+  add({ name }: Target, answer: McpAnswer): void {
+    this.#merger.add(name, answer);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#server.streams.remove(this);
+    this.#merger.close();
+  }
+
+  adopt(server: Server): void {
+    const change = compareRosters(this.#server.naming, server.naming);
+    this.#server = server;
+    if (change === undefined) return;
+    for (const name of change.gone) this.#merger.remove(name);
+    for (const message of listChanges()) this.#merger.inject("", message);
+    for (const name of change.came) this.#startReopening(name, 0);
+  }
+
+  async *messages(): AsyncGenerator<Message> {
+    try {
+      for (let arrival = await this.#merger.next(); arrival !== undefined; arrival = await this.#merger.next()) {
+        if (arrival.kind === "own") yield arrival.message;
+        else if (arrival.kind === "message") {
+          const seen = this.#view(arrival.source, arrival.message);
+          if (seen !== undefined) yield seen;
+        } else this.#startReopening(arrival.source, FIRST_WAIT_MS);
+      }
+    } finally {
+      this.close();
+    }
+  }
+
+  #view(name: string, message: Message): Message | undefined {
+    const target = this.#server.naming.find(name);
+    if (target === undefined) return undefined;
+    const view = viewOf(this.#server, { exchange: this.#exchange, isModern: false });
+    return viewInterim(this.#server, message, target, { view, session: this.#session });
+  }
+
+  #startReopening(name: string, waitMs: number): void {
+    if (this.#reopening.has(name)) return;
+    this.#reopening.add(name);
+    void this.#reopen(name, waitMs).finally(() => this.#reopening.delete(name));
+  }
+
+  /** Without one of its targets the stream is not what the client asked for: with FailClosed it ends. */
+  async #reopen(name: string, firstWaitMs: number): Promise<void> {
+    let waitMs = firstWaitMs;
+    for (let failures = 0; failures < MAX_FAILURES; failures++) {
+      if (waitMs > 0) await sleep(waitMs, undefined, { ref: false });
+      const target = this.#server.naming.find(name);
+      if (this.#isClosed || target === undefined || this.#merger.has(name)) return;
+      const answer = await this.#listen(target);
+      if (answer?.body === undefined && answer !== undefined) return this.#merger.add(name, answer);
+      if (answer?.status === NOT_OFFERED) return;
+      waitMs = Math.min(MAX_WAIT_MS, Math.max(FIRST_WAIT_MS, waitMs * 2));
+    }
+    if (!this.#server.failOpen) this.close();
+  }
+
+  async #listen(target: Target): Promise<McpAnswer | undefined> {
+    try {
+      return await target.listen(this.#session, this.#exchange);
+    } catch {
+      // It counts as a failure; the target's own span and log line say why.
+      return undefined;
+    }
+  }
+}

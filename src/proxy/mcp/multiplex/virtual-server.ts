@@ -1,0 +1,83 @@
+/**
+ * The MCP server that clients see in place of the targets of a backend. The handler gives it every message that passed
+ * the checks of the client side; it decides which targets get the message, under which names, and makes one answer.
+ */
+import type { RoutedExchange } from "../../exchange/exchange.ts";
+import { ERROR_CODES, McpError } from "../mcp-error.ts";
+import type { Message } from "../message/message.ts";
+import { eachMember, readString } from "../message/spans.ts";
+import type { Session } from "../session/session.ts";
+import type { McpAnswer } from "../targets/target.ts";
+import { askAll } from "./ask-all.ts";
+import { callOwner } from "./call.ts";
+import { discover, initialize } from "./introduce.ts";
+import { isLike } from "./rewriting/items.ts";
+import { listItems } from "./list-request.ts";
+import { ListedNames } from "./listed-names.ts";
+import type { ClientMessage, ClientRequest, Multiplexer } from "./multiplexer.ts";
+import { notify } from "./notify.ts";
+import { RequestOwners } from "./request-owners.ts";
+import type { Server, ServerOptions } from "./server.ts";
+import { openServerStream } from "./streams/server-stream.ts";
+import { subscribe } from "./streams/subscriptions.ts";
+
+type Answer = (server: Server, request: ClientRequest) => Promise<McpAnswer>;
+
+/** How requests to all targets are answered; all others go to the owner of their item. */
+const FAN_OUTS: ReadonlyMap<string, Answer> = new Map<string, Answer>([
+  ["initialize", initialize],
+  ["server/discover", discover],
+  ["ping", askAll],
+  ["logging/setLevel", askAll],
+  ["tools/list", listItems],
+  ["prompts/list", listItems],
+  ["resources/list", listItems],
+  ["resources/templates/list", listItems],
+  ["tasks/list", listItems],
+  ["subscriptions/listen", subscribe],
+]);
+
+/** Creates the virtual server of a backend; every change of the backend creates a new one. */
+export function createVirtualServer(options: ServerOptions): Multiplexer {
+  const server: Server = { ...options, names: new ListedNames(), owners: new RequestOwners() };
+  const { naming, failOpen } = options;
+  options.streams.adopt(server);
+  return {
+    async request(request: ClientRequest): Promise<McpAnswer> {
+      refuseAmbiguous(request.message);
+      if (naming.targets.length === 0 && !failOpen) throw noTargets();
+      return (FAN_OUTS.get(request.method.name) ?? callOwner)(server, request);
+    },
+    async notify(message: ClientMessage): Promise<void> {
+      refuseAmbiguous(message.message);
+      await notify(server, message);
+    },
+    listen: (session: Session, exchange: RoutedExchange) => openServerStream(server, session, exchange),
+    async end(session: Session, exchange: RoutedExchange): Promise<void> {
+      await Promise.all(naming.targets.map((target) => target.end(session, exchange)));
+    },
+  };
+}
+
+function noTargets(): McpError {
+  return new McpError(ERROR_CODES.internal, "no server is available", { status: 503 });
+}
+
+const ENVELOPE = ["id", "method", "params", "result", "error"] as const;
+
+/**
+ * Refuses messages that say something twice, or in two spellings. Parsers differ in which of two such members they take,
+ * so a target could read another request than the one that was authorized.
+ * @throws McpError invalid request
+ */
+function refuseAmbiguous({ bytes, whole }: Message): void {
+  const seen = new Set<string>();
+  for (const member of eachMember(bytes, whole)) {
+    const text = readString(bytes, member.name);
+    const name = ENVELOPE.find((known) => isLike(text, known));
+    if (name === undefined) continue;
+    if (seen.has(name) || name !== text)
+      throw new McpError(ERROR_CODES.invalidRequest, `${name} occurs twice`, { status: 400 });
+    seen.add(name);
+  }
+}
