@@ -193,7 +193,7 @@ function createConfiguration(thread: ThreadContext, { upstream, callouts, identi
     expression: lenientExpression,
     passwords,
     slots: shared.buckets,
-    callout: (service, subtype) => callouts.open(service, subtype),
+    callout: (service, subtype, timeoutMs) => callouts.open(service, subtype, timeoutMs),
   });
   const catalogs = new Catalogs();
   const backends = new BackendRegistry({

@@ -148,6 +148,12 @@ export const PROXY_ERRORS = {
     reason: "Guardrail",
     text: "failed to process LLM request: prompt guard answered with an invalid mask",
   },
+  issuer_unavailable: {
+    status: 500,
+    grpc: 2,
+    reason: "UpstreamFailure",
+    text: "the issuer of tokens cannot be reached",
+  },
   expression_failed: { status: 500, grpc: 2, reason: "Internal", text: "expression failed" },
   internal: { status: 503, grpc: 14, reason: "Internal", text: "processing failed" },
 } as const;
@@ -163,17 +169,20 @@ export class ProxyError extends GwError {
   readonly status: number;
   /** Error code of the upstream's RST_STREAM, passed on to an HTTP/2 client when its response breaks off. */
   readonly resetCode: number | undefined;
+  /** Body of the response in place of the text, as JSON, for clients that read errors of OAuth. */
+  readonly json: string | undefined;
 
   /**
    * @param options `status` is only for 407, which replaces 401 when the client uses us as a proxy (RFC 9110 §15.5.8)
    */
   constructor(
     code: ProxyErrorCode,
-    options: { detail?: string; cause?: unknown; text?: string; status?: 407; resetCode?: number } = {},
+    options: { detail?: string; cause?: unknown; text?: string; status?: 407; resetCode?: number; json?: string } = {},
   ) {
     super(options.text ?? PROXY_ERRORS[code].text, options);
     this.code = code;
     this.resetCode = options.resetCode;
+    this.json = options.json;
     this.text = options.text ?? PROXY_ERRORS[code].text;
     this.status = options.status ?? PROXY_ERRORS[code].status;
   }

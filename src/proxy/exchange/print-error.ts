@@ -1,5 +1,5 @@
 /**
- * Prints an error of the proxy as a response: plain text, or a trailers-only status for gRPC clients. Listeners use it
+ * Prints an error of the proxy as a response: plain text, its own JSON, or a trailers-only status for gRPC clients. Listeners use it
  * before there is an exchange, pipeline/error-reply.ts for the others.
  */
 import { HeaderList } from "../../lib/header-list.ts";
@@ -8,8 +8,9 @@ import type { Reply } from "./exchange.ts";
 
 export function printError(error: ProxyError, grpc: boolean): Reply {
   if (!grpc) {
-    const headers = new HeaderList(["content-type", "text/plain; charset=utf-8"]);
-    return { status: error.status, headers, body: Buffer.from(error.text), upstream: false };
+    const type = error.json === undefined ? "text/plain; charset=utf-8" : "application/json";
+    const body = Buffer.from(error.json ?? error.text);
+    return { status: error.status, headers: new HeaderList(["content-type", type]), body, upstream: false };
   }
   const headers = new HeaderList([
     "content-type",

@@ -47,6 +47,8 @@ export interface Chain {
   readonly captureBytes: number | undefined;
   /** See `Chain` in chain-runner.ts. */
   readonly origins: Origins;
+  /** A policy of the chain answers requests for OAuth metadata. */
+  readonly servesMetadata: boolean;
 }
 
 type Slot = PolicyName | "request-headers" | "response-headers";
@@ -84,11 +86,19 @@ export function compose(
     const part = partOf(name, selection, policies, inline);
     if (part !== undefined) parts.push(part);
     if (name === "hostRewrite")
-      parts.push(...inline.middlewares.map((middleware) => ({ middleware, readsBody: false, origin: undefined })));
+      parts.push(
+        ...inline.middlewares.map((middleware) => ({
+          middleware,
+          readsBody: false,
+          servesMetadata: false,
+          origin: undefined,
+        })),
+      );
   }
   return {
     middlewares: parts.map(({ middleware }) => middleware),
     origins: parts.map(({ origin }) => origin),
+    servesMetadata: parts.some(({ servesMetadata }) => servesMetadata),
     captureBytes: parts.some(({ readsBody }) => readsBody) ? captureLimit(selection) : undefined,
   };
 }

@@ -20,7 +20,7 @@ export function errorReply(exchange: HttpExchange, thrown: unknown, origin?: str
   exchange.errorOrigin = origin;
   if (exchange.connect) return printError(error, false);
   const grpc = isGrpc(exchange.requestHeaders);
-  if (grpc || !isOfModels(exchange)) return printError(error, grpc);
+  if (grpc || error.json !== undefined || !isOfModels(exchange)) return printError(error, grpc);
   const asked = { path: pathOf(exchange.target), format: exchange.clientFormat };
   return { ...printClientError(error, asked, exchange.requestLimitBytes), upstream: false };
 }

@@ -36,6 +36,8 @@ export interface CompiledUnit {
 export interface CompiledMiddleware {
   readonly middleware: Middleware<RoutedExchange>;
   readonly readsBody: boolean;
+  /** Answers requests for OAuth metadata of the protected resource (jwtAuthentication.mcp). */
+  readonly servesMetadata: boolean;
   /** Where it is configured, for the log: "GwPolicy default/p spec.traffic.csrf". */
   readonly origin: string | undefined;
 }
@@ -195,7 +197,9 @@ export class PolicySet {
       keep: (key, create) => this.#keep(owner, key, create),
     };
     const middleware = POLICIES[name].policy.compile(message, deps);
-    return { middleware, readsBody, origin: originOf(owner, name) };
+    // Only the policy of that name has such a member.
+    const servesMetadata = name === "jwtAuthentication" && "mcp" in message && message.mcp !== undefined;
+    return { middleware, readsBody, servesMetadata, origin: originOf(owner, name) };
   }
 
   #keep<T extends Kept>(owner: string, key: string, make: () => T): T {

@@ -54,8 +54,11 @@ export interface PolicyDeps {
   readonly keep: <T extends Kept>(key: string, create: () => T) => T;
   /** Memory for counters that all threads of the replica share. */
   readonly slots: SharedTable;
-  /** Returns the client of an external service; one that could not be resolved has `invalidReason` set. */
-  readonly callout: (service: ExternalService | undefined, subtype: OutboundSubtype) => Callout;
+  /**
+   * Returns the client of an external service; one that could not be resolved has `invalidReason` set.
+   * @param timeoutMs limit of a call, where the settings of the service name none
+   */
+  readonly callout: (service: ExternalService | undefined, subtype: OutboundSubtype, timeoutMs?: number) => Callout;
   /** Key of the GwPolicy that owns this unit, for `keep` and log lines. */
   readonly owner: string;
 }

@@ -19,6 +19,8 @@ export interface BoundRule extends RequestDestination {
   readonly info: CompiledRule["info"];
   readonly chain: Chain;
   readonly backendTimeoutMs: number | undefined;
+  /** Returns true when a policy of the rule, or an MCP backend, answers requests for OAuth metadata. */
+  servesMetadata(): boolean;
   /** The owner of the rule releases these when the rule is no longer in force. */
   readonly slots: readonly BackendHandle[];
 }
@@ -40,6 +42,7 @@ export function bindRule(rule: CompiledRule, place: RulePlace): BoundRule {
   return {
     // Evaluated for each error instead of once: a backend that changes its kind is swapped inside its handle.
     servesModels: () => slots.some(({ backendKey, info }) => info.type === "ai" && keys.has(backendKey)),
+    servesMetadata: () => chain.servesMetadata || slots.some((slot) => slot.info.type === "mcp"),
     info,
     chain: { middlewares: chain.middlewares, terminal: end, captureBytes: chain.captureBytes, origins: chain.origins },
     backendTimeoutMs: positive(message.backendRequestTimeoutMs),

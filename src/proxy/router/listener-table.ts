@@ -10,6 +10,7 @@ import type { FrontendSet } from "../listeners/frontends.ts";
 import { gatewayNameOf } from "../listeners/listener-name.ts";
 import { bindTls } from "../listeners/tls/bind-tls.ts";
 import { compileServerTls, type BindTls, type ServerTls } from "../listeners/tls/server-tls.ts";
+import { isWellKnown, parseMetadataPath } from "../mcp/metadata/paths.ts";
 import type { BoundRule } from "./bind-rule.ts";
 import { compose } from "../pipeline/compose.ts";
 import type { HttpExchange, RequestDestination } from "../pipeline/http-exchange.ts";
@@ -177,5 +178,31 @@ function leadsToModels(router: ListenerRouter<BoundRule>, exchange: HttpExchange
 }
 
 function findRoute(router: ListenerRouter<BoundRule>, exchange: HttpExchange): Candidate<BoundRule> | undefined {
-  return router.find(hostOf(exchange.host), pathOf(exchange.target), exchange);
+  const host = hostOf(exchange.host);
+  const path = pathOf(exchange.target);
+  const found = router.find(host, path, exchange);
+  if (!isWellKnown(path) || isOwnRule(found)) return found;
+  return findMetadataRule(router, host, path, exchange) ?? found;
+}
+
+/**
+ * Finds the rule of the protected resource that a request for OAuth metadata is about. Routes name the paths of
+ * resources and not those of their metadata, which begin with another segment (RFC 9728 §3.1).
+ */
+function findMetadataRule(
+  router: ListenerRouter<BoundRule>,
+  host: string,
+  path: string,
+  { method, requestHeaders }: HttpExchange,
+): Candidate<BoundRule> | undefined {
+  const asked = parseMetadataPath(path, method !== "GET");
+  const target = asked === undefined || asked.resource === "" ? "/" : asked.resource;
+  // MCP clients call their server with POST; a rule for other methods only is no resource of theirs.
+  const found = router.find(host, target, { method: "POST", target, requestHeaders });
+  return found?.rule.servesMetadata() === true ? found : undefined;
+}
+
+/** A rule that names a well-known path serves it itself; one for every path below "/" does not. */
+function isOwnRule(found: Candidate<BoundRule> | undefined): boolean {
+  return found !== undefined && (found.match.path.kind === "regex" || found.match.path.text.startsWith("/.well-known"));
 }

@@ -180,11 +180,3 @@ prove([], "a JWKS without a usable key lets nobody in, and status says why", asy
   assert.equal(problem?.path, "spec.traffic.jwtAuthentication.providers[0].jwks.inline");
   assert.match(problem?.message ?? "", /no key of the set can be used/);
 });
-
-prove([], "what is not enforced yet closes the route, whatever the token says", async (context) => {
-  const issuer = await createIssuer(NAME);
-  const gateway = await guard(context, issuer, { block: "mcp: {clientId: one}" });
-  assert.equal((await call(gateway.url(), bearer(await issuer.token()))).status, 500);
-  const [problem] = gateway.translator.diagnostics();
-  assert.equal(problem?.path, "spec.traffic.jwtAuthentication.mcp");
-});

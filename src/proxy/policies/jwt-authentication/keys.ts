@@ -31,7 +31,7 @@ const FAMILIES: Readonly<Record<string, readonly string[]>> = {
 /** Omits a key that cannot be used, with a warning: only the tokens of that key are refused. */
 export function compileProvider(
   { issuer, audiences, requiredClaims, keys }: JwtProvider,
-  { log, owner }: PolicyDeps,
+  { log, owner }: Pick<PolicyDeps, "log" | "owner">,
 ): TrustedProvider {
   const byId = new Map<string, TrustedKey[]>();
   for (const key of keys) {

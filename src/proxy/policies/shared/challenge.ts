@@ -6,16 +6,17 @@ import { ProxyError, type ProxyErrorCode } from "../../exchange/errors.ts";
 import type { Exchange } from "../../exchange/exchange.ts";
 import type { CompiledLocation } from "./credential-location.ts";
 
-/** @param challenge scheme and parameters; a constant or a quoted string, never input of a client */
+/** @param challenge scheme and parameters: constants and quoted strings, in which input of a client is escaped */
 export function sendChallenge(
   exchange: Exchange,
   { forProxy }: CompiledLocation,
   challenge: string,
-  error: { readonly code: ProxyErrorCode; readonly detail?: string },
+  error: { readonly code: ProxyErrorCode; readonly detail?: string; readonly json?: string },
 ): never {
   exchange.queuedHeaders.set(forProxy ? "proxy-authenticate" : "www-authenticate", challenge);
   throw new ProxyError(error.code, {
     ...(error.detail === undefined ? {} : { detail: error.detail }),
+    ...(error.json === undefined ? {} : { json: error.json }),
     ...(forProxy ? { status: 407 } : {}),
   });
 }

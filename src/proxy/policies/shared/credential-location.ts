@@ -23,7 +23,10 @@ export const AMBIGUOUS: unique symbol = Symbol("ambiguous credential");
 const DEFAULT_HEADER = { name: "authorization", prefix: "Bearer " };
 const NONE: readonly string[] = [];
 
-export function compileLocation(spec: CredentialLocation | undefined, deps: PolicyDeps): CompiledLocation {
+export function compileLocation(
+  spec: CredentialLocation | undefined,
+  deps: Pick<PolicyDeps, "expression">,
+): CompiledLocation {
   const location = spec?.location;
   switch (location?.case) {
     case "header":
@@ -137,7 +140,7 @@ function cookiePairs(headers: HeaderList): string[] {
  * A failed expression, or a result that is not text, counts as a missing credential. The credential cannot be removed
  * from the request.
  */
-function fromExpression(source: string, deps: PolicyDeps): CompiledLocation {
+function fromExpression(source: string, deps: Pick<PolicyDeps, "expression">): CompiledLocation {
   const expression = deps.expression(source, "request");
   return {
     forProxy: false,
