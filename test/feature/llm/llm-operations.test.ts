@@ -216,7 +216,6 @@ for (const [name, provider, policies, path, status] of [
   ["guards check Responses", "llma: {}", `promptGuard: {${GUARD}}`, "responses", 426],
   ["a model is pinned", "llma: {model: gpt-9}", "modelAliases: {a: b}", "responses", 426],
   ["a prompt is added", "llma: {}", "prompt: {prepend: [{role: system, content: a}]}", "responses", 426],
-  ["guards check streams", "llma: {}", `promptGuard: {streaming: Enabled, ${GUARD}}`, "realtime?model=m", 503],
 ] as const)
   prove([], `a session that cannot be looked into is refused where ${name}`, async (context) => {
     const { url, realtime } = await connectSecurely(context, provider, "", `, ai: {${policies}}`);

@@ -13,7 +13,8 @@ const WINDOW_BYTES = 1_024;
 const OVERLAP = 256;
 /** A provider that opens more choices and parts than any vendor has is broken or hostile. */
 const MAX_LANES = 1_024;
-const FAILED = "Content blocked by guardrail policy";
+/** Stands for the message of a guard that has failed. */
+export const FAILED = "Content blocked by guardrail policy";
 const GUARD_ERRORS: ReadonlySet<string> = new Set(["guard_failed", "guard_mask_invalid"]);
 
 export interface WindowGuards {

@@ -1,10 +1,12 @@
 /**
- * The operation `Realtime`, and Responses over a WebSocket: an upgrade that is relayed byte for byte. The text messages
- * of the provider are read for their usage, which is summed over the session.
+ * The operation `Realtime`, and Responses over a WebSocket: an upgrade that is relayed byte for byte, unless guards look
+ * at streams (guards/session.ts). The text messages of the provider are read for their usage, which is summed over the
+ * session.
  */
-import type { Tunnel } from "../../exchange/exchange.ts";
+import type { Duplex } from "node:stream";
 import { ProxyError } from "../../exchange/errors.ts";
 import type { UpstreamResponse } from "../../upstream/upstream.ts";
+import { guardSession } from "../guards/session.ts";
 import { learnResponse } from "../formats/responses/usage.ts";
 import { objectOf, parseObject, type JsonObject } from "../shared/json.ts";
 import { openLedger, type Ledger } from "../call/ledger.ts";
@@ -24,9 +26,7 @@ export const relayRealtime: Operation = async (context) => {
   requireOperation(context, "Realtime", new ProxyError("llm_conversion_unsupported"));
   const { endpoint, exchange, out } = context;
   if (exchange.upgrade === undefined) throw invalidRequest("a realtime session begins with an upgrade to WebSocket");
-  const { node, policies, guards } = endpoint;
-  // Guards of streams would have to check the messages of both sides.
-  if (guards?.streaming === true) throw new ProxyError("guard_failed", { detail: "sessions cannot be checked" });
+  const { node, policies } = endpoint;
   const [, query] = (out?.path ?? exchange.target).split("?", 2);
   const asked = node.model === "" ? readModelName(new URLSearchParams(query).get("model")) : node.model;
   if (asked === undefined || asked === "")
@@ -39,14 +39,15 @@ export const relayRealtime: Operation = async (context) => {
 
 /**
  * Clients fall back to HTTP at once on 426, and on no other status. They have to where the configuration decides on the
- * model or on what is said, because the messages of a client are only relayed.
+ * model or on what is said, because the messages of a client are not rewritten, and where guards look at requests and
+ * not at streams, because requests would get around them.
  */
 export const relayResponses: Operation = (context) => {
   const { node, guards, policies } = context.endpoint;
   const { fields, renameModel, addPrompt } = policies;
-  const decides = [guards, fields, renameModel, addPrompt].some((each) => each !== undefined) || node.model !== "";
+  const decides = [fields, renameModel, addPrompt].some((each) => each !== undefined) || node.model !== "";
   const unsupported = new ProxyError("llm_upgrade_unsupported");
-  if (decides) throw unsupported;
+  if (decides || guards?.streaming === false) throw unsupported;
   requireOperation(context, "ResponsesSocket", unsupported);
   return relay(context, { wire: "Responses", model: "", streaming: true });
 };
@@ -61,7 +62,15 @@ async function relay({ endpoint, exchange, out, upstream, catalogs }: OperationC
   const read = (answer: UpstreamResponse) => {
     const { tunnel } = answer;
     if (tunnel === undefined) ledger.settle("failed");
-    return forwardResponse(tunnel === undefined ? answer : { ...answer, tunnel: observed(tunnel, ledger) }, exchange);
+    if (tunnel === undefined) return forwardResponse(answer, exchange);
+    const onMessage = readUsage(ledger);
+    const { guards } = endpoint;
+    const canCancel = to.wire === "Realtime";
+    const stream =
+      guards?.streaming === true
+        ? guardSession(tunnel.stream, { guards, exchange, headers: answer.headers, canCancel, onMessage })
+        : observe(tunnel.stream, onMessage);
+    return forwardResponse({ ...answer, tunnel: { ...tunnel, stream } }, exchange);
   };
   const { method, upgrade } = exchange;
   return sendCall(
@@ -71,9 +80,17 @@ async function relay({ endpoint, exchange, out, upstream, catalogs }: OperationC
   );
 }
 
-function observed({ protocol, stream }: Tunnel, ledger: Ledger): Tunnel {
+type OnMessage = (text: Buffer) => void;
+
+function observe(stream: Duplex, onMessage: OnMessage): Duplex {
+  const messages = new TextMessages(MAX_MESSAGE_BYTES, onMessage);
+  return new ObservedDuplex(stream, (chunk) => messages.push(chunk));
+}
+
+/** Returns the reader of the provider's messages that reports their usage. */
+function readUsage(ledger: Ledger): OnMessage {
   const session: Facts = {};
-  const messages = new TextMessages(MAX_MESSAGE_BYTES, (text) => {
+  return (text) => {
     ledger.flowing();
     const response = responseIn(text);
     if (response === undefined) return;
@@ -83,8 +100,7 @@ function observed({ protocol, stream }: Tunnel, ledger: Ledger): Tunnel {
     if (one.serviceTier !== undefined) session.serviceTier = one.serviceTier;
     if (one.usage !== undefined) session.usage = sum(session.usage, one.usage);
     ledger.record({ ...session });
-  });
-  return { protocol, stream: new ObservedDuplex(stream, (chunk) => messages.push(chunk)) };
+  };
 }
 
 const FINAL_EVENTS: ReadonlySet<unknown> = new Set([

@@ -11,23 +11,35 @@ export interface RealtimeServer {
   readonly port: number;
   /** Requests that opened a session, oldest first. */
   readonly opened: readonly IncomingMessage[];
+  /** Events of the clients, oldest first. */
+  readonly received: readonly { readonly type: string }[];
+  /** Sets the events that answer the next `response.create`; undefined for a text and its usage. */
+  says: readonly object[] | undefined;
 }
 
 export async function startRealtime(context: Pick<ProofContext, "after">): Promise<RealtimeServer> {
   const opened: IncomingMessage[] = [];
+  const received: { type: string }[] = [];
+  const realtime: RealtimeServer & { port: number } = { port: 0, opened, received, says: undefined };
   const server = new WebSocketServer({ host: "127.0.0.1", port: 0, perMessageDeflate: { threshold: 0 } });
   server.on("connection", (socket: WebSocket, request: IncomingMessage) => {
     if (request.headers.authorization !== `Bearer ${OPENAI_KEY}`) return socket.close(1008, "invalid key");
     opened.push(request);
     const isRealtime = request.url?.startsWith("/v1/realtime?") === true;
-    socket.on("message", (data: Buffer) => answer(socket, JSON.parse(data.toString()) as { type: string }, isRealtime));
+    socket.on("message", (data: Buffer) => {
+      const event = JSON.parse(data.toString()) as { type: string };
+      received.push(event);
+      if (realtime.says === undefined) answer(socket, event, isRealtime);
+      else if (event.type === "response.create") for (const said of realtime.says) socket.send(JSON.stringify(said));
+    });
   });
   await new Promise((resolve) => server.on("listening", resolve));
   context.after(() => {
     for (const socket of server.clients) socket.terminate();
     server.close();
   });
-  return { port: server.address().port, opened };
+  realtime.port = server.address().port;
+  return realtime;
 }
 
 const REALTIME_USAGE = {

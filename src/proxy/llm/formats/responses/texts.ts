@@ -22,6 +22,11 @@ function keyOf({ type }: JsonObject): string | undefined {
       return "text";
     case "refusal":
       return "refusal";
+    // Sessions carry speech with its transcript.
+    case "input_audio":
+    case "output_audio":
+    case "audio":
+      return "transcript";
     default:
       return undefined;
   }
@@ -125,6 +130,10 @@ const DELTAS: Readonly<Record<string, GuardScope>> = {
   "response.reasoning_text.delta": "Messages",
   "response.output_audio_transcript.delta": "Messages",
   "response.audio.transcript.delta": "Messages",
+  // Names that realtime sessions had in their beta, and what a session understood of the user's speech.
+  "response.text.delta": "Messages",
+  "response.audio_transcript.delta": "Messages",
+  "conversation.item.input_audio_transcription.delta": "Messages",
   "response.function_call_arguments.delta": "ToolInput",
   "response.mcp_call_arguments.delta": "ToolInput",
   "response.custom_tool_call_input.delta": "ToolInput",
@@ -137,6 +146,10 @@ const REPEATED: Readonly<Record<string, string>> = {
   "response.refusal.done": "refusal",
   "response.reasoning_summary_text.done": "text",
   "response.reasoning_text.done": "text",
+  "response.output_audio_transcript.done": "transcript",
+  "response.text.done": "text",
+  "response.audio_transcript.done": "transcript",
+  "conversation.item.input_audio_transcription.completed": "transcript",
   "response.function_call_arguments.done": "arguments",
   "response.custom_tool_call_input.done": "input",
 };
@@ -156,6 +169,8 @@ function textsOfEvent(event: JsonObject): StreamedText[] {
   const collector = new TextCollector();
   const item = objectOf(event["item"]);
   if (item !== undefined) addItem(collector, item);
+  const part = objectOf(event["part"]);
+  if (part !== undefined) addItem(collector, { role: "assistant", content: [part] });
   for (const done of objectsIn(objectOf(event["response"])?.["output"])) addItem(collector, done);
   return collector.texts.map(({ scope: part, text }, at) => ({
     lane: `${type} ${at}`,

@@ -1,0 +1,263 @@
+/** Prompt guards on sessions over WebSocket: what clients send, what providers say, every action, and guards that fail. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { WebSocket } from "ws";
+import { expectEvent } from "../../support/proofs/expect-event.ts";
+import { documents, GATEWAY, route, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
+import { startGuardService } from "../../support/servers/guard-service.ts";
+import { OPENAI_KEY } from "../../support/servers/llm/openai.ts";
+import { startRealtime, type RealtimeServer } from "../../support/servers/llm/openai-realtime.ts";
+
+interface Event {
+  readonly type: string;
+  readonly [member: string]: unknown;
+}
+
+/** A client of a session: what it gets, in order. */
+class Client {
+  readonly socket: WebSocket;
+  readonly #events: Event[] = [];
+  #wake: () => void = () => undefined;
+
+  constructor(url: string) {
+    this.socket = new WebSocket(url, [], { perMessageDeflate: false });
+    this.socket.on("message", (data: Buffer) => {
+      this.#events.push(JSON.parse(data.toString()) as Event);
+      this.#wake();
+    });
+  }
+
+  send(event: object): void {
+    this.socket.send(JSON.stringify(event));
+  }
+
+  /** Resolves with all events up to the first one of this type, and forgets them. */
+  async until(type: string): Promise<Event[]> {
+    for (;;) {
+      const at = this.#events.findIndex((event) => event.type === type);
+      if (at !== -1) return this.#events.splice(0, at + 1);
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+}
+
+interface Session {
+  readonly client: Client;
+  readonly realtime: RealtimeServer;
+}
+
+/** @param guards members of `promptGuard` in flow YAML */
+async function openSession(
+  context: ProofContext,
+  guards: string,
+  { path = "realtime", objects = [] }: { path?: "realtime" | "responses"; objects?: readonly string[] } = {},
+): Promise<Session> {
+  const realtime = await startRealtime(context);
+  const backend = `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: ai}
+spec:
+  ai: {provider: {llma: {}, host: 127.0.0.1, port: ${realtime.port}}}
+  policies: {auth: {key: ${OPENAI_KEY}}, ai: {promptGuard: {streaming: Enabled, ${guards}}}}
+`;
+  const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai"), ...objects));
+  const query = path === "realtime" ? "?model=gpt-9" : "";
+  const client = new Client(`${gateway.url().replace("http", "ws")}/v1/${path}${query}`);
+  context.after(() => client.socket.terminate());
+  const failed = once(client.socket, "error").then(([error]) => assert.fail(String(error)));
+  await expectEvent(context, Promise.race([once(client.socket, "open"), failed]), "an open session");
+  failed.catch(() => undefined);
+  return { client, realtime };
+}
+
+const ADDRESS = "bob@example.com";
+const REJECTS = "regex: {builtins: [Email], action: Reject}, response: {message: withheld}";
+
+function message(...content: readonly object[]): object {
+  return { type: "conversation.item.create", item: { type: "message", role: "user", content } };
+}
+
+/** Events with an address in each place that a guard looks at. */
+const CLIENT_EVENTS: Readonly<Record<string, object>> = {
+  "a text": message({ type: "input_text", text: `mail ${ADDRESS}` }),
+  "a text in two parts": message({ type: "input_text", text: "a" }, { type: "input_text", text: `mail ${ADDRESS}` }),
+  "a transcript of speech": message({ type: "input_audio", audio: "AAAA", transcript: `mail ${ADDRESS}` }),
+  "instructions of the session": { type: "session.update", session: { instructions: `answer as ${ADDRESS}` } },
+  "instructions of an answer": { type: "response.create", response: { instructions: `answer as ${ADDRESS}` } },
+  "input of an answer": {
+    type: "response.create",
+    response: { input: [{ type: "message", role: "user", content: [{ type: "input_text", text: ADDRESS }] }] },
+  },
+};
+
+prove([], "a session drops what request guards reject, tells the client, and goes on", async (context) => {
+  const { client, realtime } = await openSession(context, `request: [{${REJECTS}}]`);
+  for (const [name, event] of Object.entries(CLIENT_EVENTS)) {
+    client.send({ event_id: name, ...event });
+    const [refused] = await client.until("error");
+    assert.deepEqual(refused?.["error"], {
+      type: "guardrail_blocked",
+      code: "guardrail_intervention",
+      message: "withheld",
+      param: null,
+      event_id: name,
+    });
+  }
+  assert.deepEqual(realtime.received, [], "nothing of it reaches the provider");
+  const harmless = message({ type: "input_text", text: "hello" });
+  client.send(harmless);
+  client.send({ type: "response.create" });
+  await client.until("response.done");
+  assert.deepEqual(realtime.received, [harmless, { type: "response.create" }]);
+});
+
+prove([], "no spelling of a message gets around the guards of a session", async (context) => {
+  const { client, realtime } = await openSession(context, `request: [{${REJECTS}}]`);
+  const text = JSON.stringify(CLIENT_EVENTS["a text"]);
+  const half = Math.floor(text.length / 2);
+  // In fragments, with a ping in between.
+  client.socket.send(text.slice(0, half), { fin: false });
+  client.socket.ping(Buffer.from("between"));
+  client.socket.send(text.slice(half), { fin: true });
+  await client.until("error");
+  client.socket.send(text.replace("@", String.raw`\u0040`));
+  await client.until("error");
+  client.socket.send(Buffer.from(text), { binary: true });
+  await client.until("error");
+  for (const unreadable of ["[]", "no JSON", `{"pad":"${"x".repeat(2 * 1024 * 1024)}"}`]) {
+    client.socket.send(unreadable);
+    await client.until("error");
+  }
+  // Of two members of one name the provider might take the first one; it gets the one that was checked.
+  client.socket.send(
+    '{"type":"session.update","session":{"instructions":"bob@example.com"},"session":{"instructions":"b"}}',
+  );
+  client.send({ type: "response.create" });
+  await client.until("response.done");
+  assert.deepEqual(realtime.received, [
+    { type: "session.update", session: { instructions: "b" } },
+    { type: "response.create" },
+  ]);
+});
+
+const IDS = { response_id: "resp_1", item_id: "item_1", output_index: 0, content_index: 0 };
+
+/** The events of an answer whose text comes in pieces. */
+function answerOf(pieces: readonly string[], kind = "output_text", ids = IDS): Event[] {
+  const whole = pieces.join("");
+  const member = kind === "output_text" ? "text" : "transcript";
+  const item = {
+    id: ids.item_id,
+    type: "message",
+    role: "assistant",
+    content: [{ type: "output_audio", transcript: whole }],
+  };
+  return [
+    { type: "response.created", response: { id: ids.response_id, status: "in_progress", output: [] } },
+    ...pieces.map((delta) => ({ type: `response.${kind}.delta`, ...ids, delta })),
+    { type: `response.${kind}.done`, ...ids, [member]: whole },
+    { type: "response.output_item.done", response_id: ids.response_id, item },
+    {
+      type: "response.done",
+      response: { id: ids.response_id, object: "realtime.response", status: "completed", output: [item], usage: {} },
+    },
+  ];
+}
+
+for (const kind of ["output_text", "output_audio_transcript"])
+  prove([], `an answer that response guards reject is dropped and cancelled (${kind})`, async (context) => {
+    const { client, realtime } = await openSession(context, `response: [{${REJECTS}}]`);
+    const filler = Array.from({ length: 120 }, (_, at) => `word ${at}, `);
+    realtime.says = answerOf([...filler, "mail bob@exa", "mple.com", " now"], kind);
+    client.send({ type: "response.create" });
+    const events = await client.until("response.done");
+    const seen = JSON.stringify(events);
+    assert.ok(seen.includes("word 50"), "windows before the match have passed");
+    assert.ok(!seen.includes("bob@"), "nothing of the match has");
+    assert.deepEqual(
+      events.slice(-2).map(({ type, error, response }) => [type, error ?? (response as { output: unknown }).output]),
+      [
+        ["error", { type: "guardrail_blocked", code: "guardrail_intervention", message: "withheld", param: null }],
+        ["response.done", []],
+      ],
+    );
+    // The session goes on.
+    const said = answerOf(["Mail ", "nobody."], kind, { ...IDS, response_id: "resp_2", item_id: "item_2" });
+    realtime.says = said;
+    client.send({ type: "response.create" });
+    assert.deepEqual(await client.until("response.done"), said);
+    assert.deepEqual(realtime.received[1], { type: "response.cancel", response_id: "resp_1" });
+  });
+
+for (const action of ["Mask", "Audit"])
+  prove([], `a session keeps what a guard would only ${action.toLowerCase()}`, async (context) => {
+    const guard = `regex: {builtins: [Email], action: ${action}}`;
+    const { client, realtime } = await openSession(context, `request: [{${guard}}], response: [{${guard}}]`);
+    const said = answerOf([`mail ${ADDRESS}`]);
+    realtime.says = said;
+    client.send(CLIENT_EVENTS["a text"] ?? {});
+    client.send({ type: "response.create" });
+    assert.deepEqual(await client.until("response.done"), said);
+    assert.deepEqual(realtime.received[0], CLIENT_EVENTS["a text"]);
+  });
+
+const HOOK = "webhook: {backendRef: {group: gwproxy.dev, kind: GwBackend, name: hook, port: 80}";
+
+prove([], "a service sees the texts of a session, and fails it closed or open", async (context) => {
+  const service = await startGuardService(context);
+  const objects = [staticBackend("hook", service.port)];
+  for (const failureMode of ["FailClosed", "FailOpen"]) {
+    const guards = `request: [{${HOOK}, failureMode: ${failureMode}}}], response: [{${HOOK}, failureMode: ${failureMode}}}]`;
+    const { client, realtime } = await openSession(context, guards, { objects });
+    service.answer = { body: { action: {} } };
+    const harmless = message({ type: "input_text", text: "hello" });
+    client.send(harmless);
+    realtime.says = answerOf(["Good", " day."]);
+    client.send({ type: "response.create" });
+    assert.deepEqual(await client.until("response.done"), realtime.says);
+    const bodies = service.received.slice(-2).map(({ body }) => body);
+    assert.deepEqual(bodies, [
+      { body: { messages: [{ role: "user", content: "hello" }] } },
+      { body: { choices: [{ message: { role: "assistant", content: "Good day." } }] } },
+    ]);
+    service.answer = { status: 200, body: "no answer" };
+    client.send(harmless);
+    client.send({ type: "response.create" });
+    const events = (await client.until("response.done")).filter(({ type }) => type === "error");
+    const messages = events.map(({ error }) => (error as { message: string }).message);
+    const isClosed = failureMode === "FailClosed";
+    assert.deepEqual(messages, isClosed ? Array.from({ length: 2 }, () => "Content blocked by guardrail policy") : []);
+    assert.equal(realtime.received.filter(({ type }) => type === "conversation.item.create").length, isClosed ? 1 : 2);
+  }
+});
+
+prove([], "a session of Responses is guarded where streams are", async (context) => {
+  const guards = `request: [{${REJECTS}}], response: [{${REJECTS}}]`;
+  const { client, realtime } = await openSession(context, guards, { path: "responses" });
+  client.send({ type: "response.create", model: "gpt-9", input: `mail ${ADDRESS}` });
+  await client.until("error");
+  const created = { type: "response.created", response: { id: "resp_1", output: [] } };
+  const ids = { item_id: "msg_1", output_index: 0, content_index: 0 };
+  const output = [{ type: "message", role: "assistant", content: [{ type: "output_text", text: ADDRESS }] }];
+  realtime.says = [
+    created,
+    { type: "response.output_text.delta", ...ids, delta: "bob@example" },
+    { type: "response.output_text.delta", ...ids, delta: ".com" },
+    { type: "response.output_text.done", ...ids, text: ADDRESS },
+    { type: "response.completed", response: { id: "resp_1", output } },
+  ];
+  client.send({ type: "response.create", model: "gpt-9", input: "who?" });
+  const events = await client.until("response.completed");
+  assert.deepEqual(
+    events.map(({ type }) => type),
+    ["response.created", "error", "response.completed"],
+  );
+  assert.ok(!JSON.stringify(events).includes("bob"));
+  assert.deepEqual(
+    realtime.received.map(({ type }) => type),
+    ["response.create"],
+    "nothing but the second request reaches the provider",
+  );
+});

@@ -1,0 +1,95 @@
+/** Frames of a WebSocket that are read and printed again: any chunking, masks, and what the standard forbids. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { printMessage, SessionReader } from "../../../../src/proxy/llm/stream/web-socket.ts";
+import { assertProperty } from "../../../support/fixtures/seed.ts";
+
+interface FrameOptions {
+  readonly opcode?: number;
+  readonly isFinal?: boolean;
+  readonly isMasked?: boolean;
+  readonly reserved?: number;
+}
+
+function frame(payload: string, { opcode = 1, isFinal = true, isMasked = false, reserved = 0 }: FrameOptions = {}) {
+  const whole = printMessage({ payload: Buffer.from(payload), isBinary: false }, isMasked);
+  whole[0] = (isFinal ? 0x80 : 0) | reserved | opcode;
+  return whole;
+}
+
+/** Returns what a reader finds: texts of messages, "binary", "long" or "control". */
+function read(bytes: Buffer, isMasked: boolean, places: readonly number[] = [], maxBytes = 1_000): string[] {
+  const reader = new SessionReader(isMasked, maxBytes);
+  const ends = [0, ...[...places].sort((a, b) => a - b), bytes.length];
+  return ends.slice(1).flatMap((end, at) =>
+    reader.read(bytes.subarray(ends[at], end)).map((found) => {
+      if (found.kind === "control") return `control ${found.isClose ? "close" : found.bytes.length}`;
+      return `${found.isBinary ? "binary " : ""}${found.payload?.toString() ?? "too long"}`;
+    }),
+  );
+}
+
+for (const isMasked of [false, true])
+  test(`messages are found whatever the chunking (${isMasked ? "client" : "server"})`, () => {
+    const stream = Buffer.concat([
+      frame("one", { isMasked }),
+      frame("", { isMasked }),
+      frame("tw", { isFinal: false, isMasked }),
+      frame("ping", { opcode: 9, isMasked }),
+      frame("o", { opcode: 0, isMasked }),
+      frame("bytes", { opcode: 2, isMasked }),
+      frame("y".repeat(300), { isMasked }),
+      frame("z".repeat(70_000), { isMasked }),
+      frame("z".repeat(900), { isFinal: false, isMasked }),
+      frame("z".repeat(200), { opcode: 0, isMasked }),
+      frame("last", { isMasked }),
+      frame("", { opcode: 8, isMasked }),
+    ]);
+    const ping = `control ${isMasked ? 10 : 6}`;
+    const found = [
+      "one",
+      "",
+      ping,
+      "two",
+      "binary bytes",
+      "y".repeat(300),
+      "too long",
+      "too long",
+      "last",
+      "control close",
+    ];
+    assertProperty(
+      fc.property(fc.array(fc.nat(stream.length), { maxLength: 30 }), (places) => {
+        assert.deepEqual(read(stream, isMasked, places), found);
+      }),
+    );
+  });
+
+test("what is printed is read again", () => {
+  assertProperty(
+    fc.property(fc.string({ maxLength: 400 }), fc.boolean(), fc.boolean(), (text, isMasked, isBinary) => {
+      const bytes = printMessage({ payload: Buffer.from(text), isBinary }, isMasked);
+      assert.deepEqual(read(bytes, isMasked, [], 10_000), [`${isBinary ? "binary " : ""}${text}`]);
+    }),
+  );
+});
+
+const FORBIDDEN: Readonly<Record<string, Buffer>> = {
+  "a reserved bit": frame("a", { reserved: 0x40 }),
+  "a masked frame of a server": frame("a", { isMasked: true }),
+  "an unknown opcode": frame("a", { opcode: 3 }),
+  "an unknown control frame": frame("a", { opcode: 11 }),
+  "a control frame in fragments": frame("a", { opcode: 9, isFinal: false }),
+  "a long control frame": frame("a".repeat(126), { opcode: 9 }),
+  "a fragment of nothing": frame("a", { opcode: 0 }),
+  "a message inside another": Buffer.concat([frame("a", { isFinal: false }), frame("b")]),
+  "a length beyond all numbers": Buffer.from([0x81, 127, 255, 255, 255, 255, 255, 255, 255, 255, 1]),
+};
+
+for (const [name, bytes] of Object.entries(FORBIDDEN))
+  test(`${name} ends the session`, () => assert.throws(() => read(bytes, false), /upstream_broken|upstream/));
+
+test("a frame of a client has to be masked", () => {
+  assert.throws(() => read(frame("a"), true), /upstream/);
+});
