@@ -36,6 +36,9 @@ import { createRecorder, type Telemetry } from "./observability/record.ts";
 import { Exporters } from "./observability/exporters.ts";
 import { workloadSocket } from "../lib/network/workload-endpoint.ts";
 import { WorkloadApi, type WorkloadApiDump } from "./spiffe/workload-api.ts";
+import type { CredentialDump } from "./tokens/report.ts";
+import type { TokenBroker } from "./tokens/token.ts";
+import { Tokens } from "./tokens/tokens.ts";
 import { allocateShared, openShared, type SharedState } from "./shared-state.ts";
 
 export interface ProxyOptions {
@@ -69,6 +72,8 @@ export interface ProxyOptions {
   readonly ownListeners?: OwnListeners;
   /** Access log and metrics; without it nothing is recorded. */
   readonly telemetry?: Telemetry;
+  /** Shares fetched credentials with other threads; without it this thread fetches for itself. */
+  readonly tokenBroker?: TokenBroker;
 }
 
 export interface ProxyState {
@@ -77,6 +82,8 @@ export interface ProxyState {
   readonly endpoints: readonly EndpointDump[];
   /** null when no listener or backend needs an identity. */
   readonly workloadIdentity: WorkloadApiDump | null;
+  /** Credentials for backends that were fetched, without their values. */
+  readonly credentials: readonly CredentialDump[];
 }
 
 export interface Proxy {
@@ -180,6 +187,7 @@ function createOutbound(
 interface ConfigurationParts {
   readonly configuration: Configuration;
   readonly backends: BackendRegistry;
+  readonly tokens: Tokens;
   readonly exporters: Exporters;
   readonly passwords: PasswordChecker;
 }
@@ -196,6 +204,7 @@ function createConfiguration(thread: ThreadContext, { upstream, callouts, identi
     callout: (service, subtype, timeoutMs) => callouts.open(service, subtype, timeoutMs),
   });
   const catalogs = new Catalogs();
+  const tokens = new Tokens({ log, broker: options.tokenBroker, onFetched: metrics?.credentialFetched });
   const backends = new BackendRegistry({
     log,
     catalogs,
@@ -209,6 +218,7 @@ function createConfiguration(thread: ThreadContext, { upstream, callouts, identi
     identities,
     replica: shared.replica,
     callouts: () => callouts,
+    tokens,
     meterOf: metrics?.backend,
   });
   const exporters = new Exporters({
@@ -220,7 +230,7 @@ function createConfiguration(thread: ThreadContext, { upstream, callouts, identi
   });
   const { trustedProxies = [] } = options;
   const parts = { log, policies, backends, catalogs, exporters, trustedProxies, identities, podName, random };
-  return { configuration: new Configuration(parts), backends, exporters, passwords };
+  return { configuration: new Configuration(parts), backends, tokens, exporters, passwords };
 }
 
 function createBinds(thread: ThreadContext, { upstream }: Outbound, { configuration }: ConfigurationParts): Binds {
@@ -244,7 +254,7 @@ function createBinds(thread: ThreadContext, { upstream }: Outbound, { configurat
 
 function proxyOf(
   outbound: Outbound,
-  { configuration, backends, exporters, passwords }: ConfigurationParts,
+  { configuration, backends, tokens, exporters, passwords }: ConfigurationParts,
   binds: Binds,
 ): Proxy {
   const { resolver, identities, upstream, callouts } = outbound;
@@ -273,6 +283,7 @@ function proxyOf(
         listeners: binds.listeners(),
         endpoints: backends.dump(),
         workloadIdentity: identities.dump(),
+        credentials: tokens.dump(),
       });
     },
     refresh: () => Promise.resolve(),

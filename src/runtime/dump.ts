@@ -34,6 +34,7 @@ export function configDump(state: ProxyState, config: object): object {
     models: of("Model").map(bodyOf),
     services: of("Endpoints").map(bodyOf),
     workloadIdentity: state.workloadIdentity,
+    credentials: state.credentials,
     version: { version: VERSION, node: process.versions.node },
     config,
   };

@@ -67,6 +67,8 @@ interface MetricTable {
   >;
   readonly connects: MetricGroup<never, "upstream_connect_duration_seconds">;
   readonly calls: MetricGroup<never, "upstream_call_duration_seconds">;
+  readonly credentials: MetricGroup<"credential_fetches_total", never>;
+  readonly credentialTimes: MetricGroup<never, "credential_fetch_seconds">;
   readonly failures: MetricGroup<"upstream_failures_total", never>;
   readonly ejections: MetricGroup<"endpoint_ejections_total", never>;
   readonly logDropped: MetricGroup<"log_dropped_total", never>;
@@ -168,6 +170,16 @@ export const METRICS: MetricTable = {
     histograms: {
       upstream_call_duration_seconds: { help: "From a call to the head of its answer.", bounds: REQUEST_SECONDS },
     },
+  },
+  credentials: {
+    labels: ["kind", "result"],
+    counters: { credential_fetches_total: "Credentials for backends that were asked for." },
+    histograms: {},
+  },
+  credentialTimes: {
+    labels: ["kind"],
+    counters: {},
+    histograms: { credential_fetch_seconds: { help: "Seconds until a credential came.", bounds: REQUEST_SECONDS } },
   },
   failures: {
     labels: ["backend", "reason"],

@@ -101,6 +101,8 @@ export interface Metrics {
   backend(name: string, subtype: string): BackendMeter;
   /** Records a call that a policy, a log or a trace made. */
   called(subtype: string, seconds: number): void;
+  /** Records that a credential was asked for. @param result ok, error or refused */
+  credentialFetched(kind: string, result: string, seconds: number): void;
   /**
    * Records a new connection to an upstream.
    * @param transport plaintext, tls, tunnel or tunnel-tls
@@ -142,6 +144,8 @@ export function createMetrics(version: string): Metrics {
   const dropped = { log: registry.group(METRICS.logDropped), otlp: registry.group(METRICS.otlpDropped) };
   const threads = registry.group(METRICS.threads);
   const calls = registry.group(METRICS.calls);
+  const credentials = registry.group(METRICS.credentials);
+  const credentialTimes = registry.group(METRICS.credentialTimes);
   const connects = registry.group(METRICS.connects);
   const routes = new SeriesExpiry(registry, "route");
   const binds = new SeriesExpiry(registry, "bind");
@@ -153,6 +157,10 @@ export function createMetrics(version: string): Metrics {
     backend: createBackendMeters(registry, calls),
     called: (subtype, seconds) =>
       calls.histograms.upstream_call_duration_seconds.observe(calls.row(["Policy", subtype]), seconds),
+    credentialFetched(kind, result, seconds) {
+      credentials.counters.credential_fetches_total.add(credentials.row([kind, result]), 1);
+      credentialTimes.histograms.credential_fetch_seconds.observe(credentialTimes.row([kind]), seconds);
+    },
     connected: (transport, seconds) =>
       connects.histograms.upstream_connect_duration_seconds.observe(connects.row([transport]), seconds),
     controller: createControllerMeter(registry),

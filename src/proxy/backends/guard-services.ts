@@ -5,7 +5,6 @@
 import { create } from "@bufbuild/protobuf";
 import { BackendSettingsSchema, BackendTlsSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Callouts } from "../callouts/callouts.ts";
-import { compileAuth } from "./auth/index.ts";
 import { connectionOf } from "../upstream/dial/connection-settings.ts";
 import type { BackendDeps } from "./handler.ts";
 import type { Tunnels } from "./tunnels.ts";
@@ -18,7 +17,7 @@ const HTTPS_PORT = 443;
 export function createGuardServices(
   callouts: () => Pick<Callouts, "open" | "openTarget">,
   tunnels: Tunnels,
-  owner: string,
+  { owner, auth: compile }: Pick<BackendDeps, "owner" | "auth">,
 ): Pick<BackendDeps, "callout" | "hostCallout"> {
   return {
     callout: (service) => callouts().open(service, "Guardrail", TIMEOUT_MS),
@@ -27,7 +26,7 @@ export function createGuardServices(
       const connection = connectionOf({ tls, tcp, proxy: tunnels.of(tunnel) });
       const target = { ...connection, host, port: HTTPS_PORT, unixPath: "", owner };
       const begin = (): (() => void) => () => undefined;
-      const found = { target, authority: host, auth: compileAuth(auth), signingScope, http, begin };
+      const found = { target, authority: host, auth: compile(auth), signingScope, http, begin };
       return callouts().openTarget(found, "Guardrail", TIMEOUT_MS);
     },
   };

@@ -17,7 +17,7 @@ import type { Catalogs } from "../llm/cost/catalogs.ts";
 import type { PickDeps } from "../balancing/pick.ts";
 import type { ConnectionSettings, UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";
-import type { SigningScope } from "../upstream/auth.ts";
+import type { RequestAuth, SigningScope } from "../upstream/auth.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 
 export type BackendHandler = (exchange: RoutedExchange) => Promise<Reply>;
@@ -67,6 +67,8 @@ export interface BackendDeps extends EndpointDeps {
     inline: BackendSettings | undefined,
     defaults?: BackendSettings,
   ) => BackendSettings;
+  /** Compiles the `auth` block in force. */
+  readonly auth: (message: BackendAuth | undefined) => RequestAuth | undefined;
   /** Returns the connection settings; the same object for the same blocks. */
   readonly connection: (settings: BackendSettings) => ConnectionSettings;
   /**

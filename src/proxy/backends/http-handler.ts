@@ -16,7 +16,6 @@ import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
 import { grpcTimeoutMs, isGrpc } from "../exchange/grpc.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
 import type { AuthCall, RequestAuth } from "../upstream/auth.ts";
-import { compileAuth } from "./auth/index.ts";
 import { bodyToSign } from "./auth/body-to-sign.ts";
 import { SessionKey } from "../balancing/affinity.ts";
 import { Attempt } from "./attempt.ts";
@@ -109,10 +108,10 @@ export function serviceDestination(
 export function createHttpHandler(
   destination: Destination,
   settings: BackendSettings,
-  deps: EndpointDeps & { readonly upstream: Upstream },
+  deps: EndpointDeps & Pick<BackendDeps, "auth" | "upstream">,
 ): BackendHandler {
   const { http: limits, sessionAffinity, transformation: changes } = settings;
-  const auth = compileAuth(settings.auth);
+  const auth = deps.auth(settings.auth);
   const fixedVersion = limits?.version || destination.version;
   const timeoutMs = limits?.requestTimeoutMs || Infinity;
   const rule = new HealthRule(settings.health, deps);

@@ -32,7 +32,8 @@ import type { OutboundSubtype } from "../observability/tracing/outbound.ts";
 import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
 import { replicaEntry } from "../exchange/cdn-loop.ts";
 import { SessionKey } from "../balancing/affinity.ts";
-import { compileAuth } from "./auth/index.ts";
+import { AuthCompiler } from "./auth/index.ts";
+import { placeOfAuth, printObject } from "./auth/place.ts";
 import { authorityOf, beginCall } from "./own-call.ts";
 import { backendName } from "./backend-name.ts";
 import type { PickDeps } from "../balancing/pick.ts";
@@ -53,6 +54,7 @@ import { dynamicDestination } from "./dynamic.ts";
 import { checkSettings, mergeSettings, settingsOfLevel, withClientCertificate } from "./settings.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
 import { EndpointStatsStore } from "../balancing/endpoint-stats-store.ts";
+import type { Tokens } from "../tokens/tokens.ts";
 import { Tunnels } from "./tunnels.ts";
 import type { CallTarget, Upstream } from "../upstream/upstream.ts";
 
@@ -91,7 +93,9 @@ export interface RegistryOptions extends PickDeps {
   readonly identities: IdentitySource;
   /** Random name of this data plane in CDN-Loop (RFC 8586). */
   readonly replica: string;
-  /** Opens the services that prompt guards call. */
+  /** Fetched credentials for backends. */
+  readonly tokens: Tokens;
+  /** Opens the services that prompt guards call, and token endpoints. */
   readonly callouts: () => Pick<Callouts, "open" | "openTarget">;
   /** Creates the meter of a backend; undefined when calls are not counted. @param name the backend's name in metrics */
   readonly meterOf?: ((name: string, subtype: OutboundSubtype) => BackendMeter) | undefined;
@@ -105,6 +109,7 @@ export class BackendRegistry {
   readonly #endpoints = new Map<string, EndpointSet>();
   readonly #handles = new Map<string, BackendHandle>();
   readonly #handlesOf = new Map<string, Set<BackendHandle>>();
+  readonly #auth: AuthCompiler;
   readonly #tunnels: Tunnels = new Tunnels((key) => this.pickCallTarget(key));
   /** Destinations for raw connections and own calls, by backend key and then by place. */
   readonly #destinations = new Map<string, Map<string, CompiledDestination>>();
@@ -113,6 +118,7 @@ export class BackendRegistry {
 
   constructor(options: RegistryOptions) {
     this.#options = options;
+    this.#auth = new AuthCompiler(options);
     this.#records = new EndpointStatsStore(options.slots);
     this.#locality = { ...options.locality };
   }
@@ -276,16 +282,14 @@ export class BackendRegistry {
       upstream,
       settings: (section, inline, defaults) => {
         this.#refuseIfClosed(key, section);
-        return withClientCertificate(
-          mergeSettings([
-            defaults,
-            ...outer.map(settingsOfLevel),
-            settingsOfLevel(policies.at(`backend:${key}`)),
-            section === "" ? undefined : settingsOfLevel(policies.at(`backend:${key}#${section}`)),
-            message.settings,
-            inline,
-          ]),
-        );
+        const levels = [
+          ...outer,
+          policies.at(`backend:${key}`),
+          section === "" ? [] : policies.at(`backend:${key}#${section}`),
+        ];
+        const merged = mergeSettings([defaults, ...levels.map(settingsOfLevel), message.settings, inline]);
+        this.#auth.locate(merged.auth, placeOfAuth(merged.auth, levels.flat(), message, section));
+        return withClientCertificate(merged);
       },
       connection: ({ tls, tcp, tunnel }) => {
         // Start the identity watch here as well: providers of a group have settings that `put` does not check.
@@ -293,7 +297,14 @@ export class BackendRegistry {
         return connectionOf({ tls, tcp, proxy: this.#tunnels.of(tunnel) });
       },
       destination: (other) => this.#resolveEndpoint(other),
-      ...createGuardServices(this.#options.callouts, this.#tunnels, key),
+      auth: (block) => this.#auth.compile(block),
+      ...createGuardServices(this.#options.callouts, this.#tunnels, {
+        owner: key,
+        auth: (block) => {
+          this.#auth.locate(block, `${printObject(message)} promptGuard`);
+          return this.#auth.compile(block);
+        },
+      }),
     };
   }
 
@@ -347,7 +358,7 @@ export class BackendRegistry {
       const destination = this.#destination(message, settings, deps);
       const { auth, http, sessionAffinity } = settings;
       const session = sessionAffinity === undefined ? undefined : new SessionKey(sessionAffinity, deps.expression);
-      known = { destination, session, authority: authorityOf(message), auth: compileAuth(auth), http };
+      known = { destination, session, authority: authorityOf(message), auth: deps.auth(auth), http };
       byLevels.set(id, known);
     }
     return known;

@@ -18,6 +18,7 @@ import {
   type WorkerProtocol,
   type WorkerSettings,
 } from "./protocol.ts";
+import { createTokenBroker } from "./token-broker.ts";
 import { openShared } from "../shared-state.ts";
 import { startBeating } from "./watchdog.ts";
 
@@ -84,6 +85,7 @@ const proxy = createProxy({
   shared: openShared(settings.shared, settings.thread),
   portOf: ({ key, port }) => main.ask("port", { bind: key, port }),
   telemetry: { metrics, accessLog },
+  tokenBroker: createTokenBroker((name, body) => main.ask(name, body)),
 });
 
 /** Notes that the main thread has written a batch, and resumes the access log. */
@@ -95,8 +97,8 @@ function taken(): void {
 }
 
 async function collect(): Promise<Collected> {
-  const { endpoints, workloadIdentity } = await proxy.state();
-  return { counted: metrics.take(), observations: metrics.observations(), endpoints, workloadIdentity };
+  const { endpoints, workloadIdentity, credentials } = await proxy.state();
+  return { counted: metrics.take(), observations: metrics.observations(), endpoints, workloadIdentity, credentials };
 }
 
 setInterval(() => void main.ask("counted", metrics.take()), COLLECT_INTERVAL_MS).unref();

@@ -10,6 +10,9 @@ import type { Resource as Reporter } from "../../telemetry/otlp/resource.ts";
 import type { ProxyLocality } from "../balancing/endpoints.ts";
 import type { EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { OpenListener } from "../listeners/binds/binds.ts";
+import type { ProxyErrorCode } from "../exchange/errors.ts";
+import type { CredentialDump } from "../tokens/report.ts";
+import type { FetchedToken, TokenRequest } from "../tokens/token.ts";
 import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
 import type { SharedBuffers } from "../shared-state.ts";
 
@@ -67,6 +70,7 @@ export interface Collected {
   readonly observations: Observations;
   readonly endpoints: readonly EndpointDump[];
   readonly workloadIdentity: WorkloadApiDump | null;
+  readonly credentials: readonly CredentialDump[];
 }
 
 /** Requests of a worker to the main thread. */
@@ -80,6 +84,28 @@ export interface MainProtocol {
   /** Writes whole lines of the access log; responds when there is room for more. */
   readonly accessLines: { readonly ask: string; readonly answer: undefined };
   readonly counted: { readonly ask: Counted; readonly answer: undefined };
+  /** Asks for a credential; responds with it, or lets this worker fetch it. */
+  readonly token: { readonly ask: TokenRequest; readonly answer: TokenAnswer };
+  /** Says what the fetch brought that `token` allowed. */
+  readonly tokenFetched: {
+    readonly ask: { readonly key: string; readonly outcome: FetchOutcome };
+    readonly answer: undefined;
+  };
+}
+
+/** What a fetch brought. */
+export type FetchOutcome =
+  | { readonly case: "token"; readonly token: FetchedToken<unknown> }
+  | { readonly case: "failure"; readonly failure: FetchFailure };
+
+/** `fetch`: the worker that asked has to fetch. */
+export type TokenAnswer = FetchOutcome | { readonly case: "fetch" };
+
+/** A ProxyError on its way to another thread. */
+export interface FetchFailure {
+  readonly code: ProxyErrorCode;
+  readonly detail: string | undefined;
+  readonly text: string | undefined;
 }
 
 export function encodeUpdate(set: Iterable<Resource>, removed: ResourceUpdate["removed"]): EncodedUpdate {

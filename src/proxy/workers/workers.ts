@@ -28,12 +28,14 @@ import type { ProxyLocality } from "../balancing/endpoints.ts";
 import type { EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { OpenListener } from "../listeners/binds/binds.ts";
 import type { Proxy, ProxyState } from "../proxy.ts";
+import { newestRows, type CredentialDump } from "../tokens/report.ts";
 import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
 import { observeHealth } from "../observability/observations.ts";
 import { heapLimitMib } from "./heap-limit.ts";
 import { PortAllocator } from "./port-allocator.ts";
 import { encodeUpdate, type EncodedUpdate } from "./protocol.ts";
 import { allocateShared, openShared, type SharedState } from "../shared-state.ts";
+import { TokenDesk } from "./token-desk.ts";
 import { BEAT_MS, Watchdog } from "./watchdog.ts";
 import { WorkerThread } from "./worker-thread.ts";
 
@@ -92,6 +94,7 @@ class WorkerPool implements Workers {
   readonly #portAllocator: PortAllocator;
   readonly #shared: SharedState;
   readonly #watchdog: Watchdog;
+  readonly #tokenDesk: TokenDesk = new TokenDesk();
   readonly #start: (thread: number) => WorkerThread;
   /** Resources in force, by type and key. */
   readonly #resources = new Map<string, Resource>();
@@ -102,6 +105,8 @@ class WorkerPool implements Workers {
   #listeners: readonly OpenListener[] = [];
   #endpoints: readonly EndpointDump[] = [];
   #workloadIdentity: WorkloadApiDump | null = null;
+  /** What each thread has fetched. */
+  readonly #credentials = new Map<number, readonly CredentialDump[]>();
   #queue: Promise<unknown>;
   #announces = false;
   #stopped = false;
@@ -139,6 +144,8 @@ class WorkerPool implements Workers {
           lines: async (text) => void (await options.write(text)),
           accessLines: async (text) => void (await options.writeAccessLog(text)),
           counted: (counted) => void metrics?.add(counted),
+          token: (request) => this.#tokenDesk.ask(thread, request),
+          tokenFetched: ({ key, outcome }) => void this.#tokenDesk.fetched(thread, key, outcome),
         },
       );
     metrics?.observe("endpoint_health", () => observeHealth(this.#endpoints));
@@ -181,6 +188,7 @@ class WorkerPool implements Workers {
       listeners: this.#listeners,
       endpoints: this.#endpoints,
       workloadIdentity: this.#workloadIdentity,
+      credentials: newestRows([...this.#credentials.values()].flat()),
     };
   }
 
@@ -192,9 +200,13 @@ class WorkerPool implements Workers {
   }
 
   async #collect(thread: WorkerThread): Promise<void> {
-    const { counted, observations, endpoints, workloadIdentity } = await thread.channel.ask("collect", undefined);
+    const { counted, observations, endpoints, workloadIdentity, credentials } = await thread.channel.ask(
+      "collect",
+      undefined,
+    );
     // All threads have a stream to the same agent, so any one's answer serves.
     this.#workloadIdentity = workloadIdentity;
+    this.#credentials.set(thread.number, credentials);
     this.#options.metrics?.add(counted);
     // Skip the readings of a thread that died meanwhile: `#buried` has removed its series.
     if (this.threads.has(thread)) this.#options.metrics?.replaceObservations(String(thread.number), observations);
@@ -288,6 +300,8 @@ class WorkerPool implements Workers {
     this.threads.delete(thread);
     this.#shared.endpoints.forget(thread.number);
     this.#shared.buckets.forget(thread.number);
+    this.#tokenDesk.forget(thread.number);
+    this.#credentials.delete(thread.number);
     this.#options.metrics?.replaceObservations(String(thread.number), undefined);
     if (this.#stopped) return;
     this.#options.metrics?.threadReplaced();

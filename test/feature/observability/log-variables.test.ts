@@ -31,6 +31,7 @@ import { PLAIN_REPORTS } from "../../../src/proxy/observability/observability.ts
 import { recordingLog } from "../../support/gateway/silent-log.ts";
 import { createSelfSigned, validNow } from "../../support/servers/tls-upstream.ts";
 import { EXPECTED, NOT_YET, askAll, leavesOf, reasonOf } from "../../support/fixtures/variable-table.ts";
+import { compileAuth } from "../../support/gateway/key-auth.ts";
 import { testMembers } from "../../support/gateway/endpoints.ts";
 
 const SERVER = createLeaf(createAuthority("test", validNow()), ["a.test"], validNow());
@@ -105,7 +106,7 @@ async function serve(t: TestContext): Promise<Harness> {
   });
   const settings = create(BackendSettingsSchema);
   const address = create(StaticBackendSchema, { host: "127.0.0.1", port: upstreamPort });
-  const members = { ...testMembers(), connection: () => PLAIN, owner: "backend/test" };
+  const members = { ...testMembers(), connection: () => PLAIN, owner: "backend/test", auth: compileAuth };
   const handler = createHttpHandler(staticDestination(address, settings, members), settings, { ...members, upstream });
   const backend = Promise.withResolvers<Values>();
   const log = Promise.withResolvers<Values>();

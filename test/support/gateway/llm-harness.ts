@@ -15,6 +15,7 @@ import {
   type Provider,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../src/lib/header-list.ts";
+import { compileAuth } from "./key-auth.ts";
 import { createLogger } from "../../../src/lib/log.ts";
 import { testMembers } from "./endpoints.ts";
 import type { BackendDeps } from "../../../src/proxy/backends/handler.ts";
@@ -181,6 +182,7 @@ export function testDeps(upstream: Upstream): BackendDeps {
     upstream,
     settings: (_section, inline, defaults): BackendSettings =>
       create(BackendSettingsSchema, { ...defaults, ...inline }),
+    auth: compileAuth,
     connection: ({ tls, tcp }) => connectionOf({ tls, tcp }),
     destination: () => {
       throw new ProxyError("backend_invalid");

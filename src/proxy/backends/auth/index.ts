@@ -2,9 +2,15 @@
  * Compiles `auth` of a backend: the table of kinds, and the credentials beside them. The registry calls it for every
  * backend, provider and guard service.
  */
-import type { BackendAuth, CredentialLocation } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { hash } from "node:crypto";
+import { toBinary } from "@bufbuild/protobuf";
+import {
+  BackendAuthSchema,
+  type BackendAuth,
+  type CredentialLocation,
+} from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { PlaceCredential, RequestAuth } from "../../upstream/auth.ts";
-import type { AuthKind, CompiledKind, KindCase } from "./auth-kind.ts";
+import type { AuthDeps, AuthKind, BlockDeps, CompiledKind, KindCase } from "./auth-kind.ts";
 import { cloudA } from "./cloud-a.ts";
 import { key } from "./key.ts";
 import { placeCredential } from "./shared/place-credential.ts";
@@ -13,18 +19,38 @@ import { unresolved } from "./unresolved.ts";
 
 const KINDS: { readonly [K in KindCase]: AuthKind<K> } = { key, cloudA, passthrough, unresolved };
 
-const compiled = new WeakMap<BackendAuth, RequestAuth>();
+/** Where a block stands that no user wrote: the default of a provider or of a guard. */
+const DEFAULT_PLACE = "default";
 
-/** Returns the same object for the same block, so that what is kept for it is shared by all its places. */
-export function compileAuth(message: BackendAuth | undefined): RequestAuth | undefined {
-  if (message === undefined) return undefined;
-  let auth = compiled.get(message);
-  if (auth === undefined) compiled.set(message, (auth = compileBlock(message)));
-  return auth;
+export class AuthCompiler {
+  readonly #deps: AuthDeps;
+  readonly #compiled = new WeakMap<BackendAuth, RequestAuth>();
+  readonly #places = new WeakMap<BackendAuth, string>();
+
+  constructor(deps: AuthDeps) {
+    this.#deps = deps;
+  }
+
+  /** Notes the object and the field of a block, for reports. */
+  locate(message: BackendAuth | undefined, place: string): void {
+    if (message !== undefined && !this.#places.has(message)) this.#places.set(message, place);
+  }
+
+  /** Returns the same object for the same block, so that all backends that it governs share what is fetched for it. */
+  compile(message: BackendAuth | undefined): RequestAuth | undefined {
+    if (message === undefined) return undefined;
+    let auth = this.#compiled.get(message);
+    if (auth !== undefined) return auth;
+    const place = this.#places.get(message) ?? DEFAULT_PLACE;
+    const block = hash("sha256", Buffer.concat([Buffer.from(`${place}\n`), toBinary(BackendAuthSchema, message)]));
+    auth = compileBlock(message, { ...this.#deps, place, block });
+    this.#compiled.set(message, auth);
+    return auth;
+  }
 }
 
-function compileBlock(message: BackendAuth): RequestAuth {
-  const { place = placeNothing, sign } = compileKind(message.kind);
+function compileBlock(message: BackendAuth, deps: BlockDeps): RequestAuth {
+  const { place = placeNothing, sign } = compileKind(message.kind, deps);
   const locations = locationsOf(message);
   return {
     message,
@@ -35,11 +61,11 @@ function compileBlock(message: BackendAuth): RequestAuth {
   };
 }
 
-function compileKind(kind: BackendAuth["kind"]): CompiledKind {
+function compileKind(kind: BackendAuth["kind"], deps: BlockDeps): CompiledKind {
   if (kind.case === undefined) return {};
   // Case and value belong together, because both come from one message.
   const entry = KINDS[kind.case] as AuthKind<KindCase>;
-  return entry.compile(kind.value);
+  return entry.compile(kind.value, deps);
 }
 
 const placeNothing: PlaceCredential = (_call, _headers, path) => path;

@@ -14,7 +14,6 @@ import { ConfigError } from "../../../lib/errors.ts";
 import { HeaderList } from "../../../lib/header-list.ts";
 import type { Uint64 } from "../../../lib/uint64.ts";
 import { hashEndpoint } from "../../balancing/affinity.ts";
-import { compileAuth } from "../../backends/auth/index.ts";
 import type { BalancedEndpoint } from "../../balancing/pick.ts";
 import type { AuthCall, RequestAuth, SigningScope } from "../../upstream/auth.ts";
 import { connectionOf, type UpstreamTarget } from "../../upstream/dial/connection-settings.ts";
@@ -86,7 +85,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
     if (target === undefined && (target = ownTarget({ host, port }, settings, deps))) others.set(host, target);
     return target;
   };
-  const auth = compileAuth(settings.auth ?? (isOwnAddress ? provider.defaultAuth : undefined));
+  const auth = deps.auth(settings.auth ?? (isOwnAddress ? provider.defaultAuth : undefined));
   const location = auth?.chosenHeader;
   const authCall = (call: ProviderCall, exchange: RoutedExchange): AuthCall => ({
     caller: exchange,

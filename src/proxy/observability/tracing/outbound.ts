@@ -3,4 +3,13 @@
 /** The request itself, a call that a policy makes for it, or a mirrored copy. */
 export type OutboundKind = "Primary" | "Policy" | "Mirror";
 
-export type OutboundSubtype = "Http" | "Llm" | "ExtAuthz" | "ExtProc" | "RateLimit" | "Guardrail" | "Oidc" | "Otlp";
+export type OutboundSubtype =
+  | "Http"
+  | "Llm"
+  | "ExtAuthz"
+  | "ExtProc"
+  | "RateLimit"
+  | "Guardrail"
+  | "Oidc"
+  | "Credential"
+  | "Otlp";

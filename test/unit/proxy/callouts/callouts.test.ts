@@ -13,7 +13,6 @@ import {
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
 import { createAuthority, createLeaf } from "../../../../src/lib/certificates/x509.ts";
-import { compileAuth } from "../../../../src/proxy/backends/auth/index.ts";
 import { connectionOf } from "../../../../src/proxy/upstream/dial/connection-settings.ts";
 import { DestinationGuard } from "../../../../src/proxy/upstream/dial/destination-guard.ts";
 import { createResolver } from "../../../../src/proxy/upstream/dial/dns.ts";
@@ -23,7 +22,7 @@ import { CalloutError, type Caller } from "../../../../src/proxy/callouts/callou
 import { createCallouts, type Callouts } from "../../../../src/proxy/callouts/callouts.ts";
 import { MAX_IN_FLIGHT } from "../../../../src/proxy/callouts/grpc-channels.ts";
 import type { Abortable } from "../../../../src/proxy/exchange/exchange.ts";
-import { keyAuth } from "../../../support/gateway/key-auth.ts";
+import { compileAuth, keyAuth } from "../../../support/gateway/key-auth.ts";
 import { ALLOW, startAuthServer } from "../../../support/servers/auth-server.ts";
 import { deadPort, startSocket } from "../../../support/servers/grpc.ts";
 import { validNow } from "../../../support/servers/tls-upstream.ts";
