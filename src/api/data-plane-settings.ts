@@ -20,9 +20,10 @@ export interface DataPlaneSettings {
   readonly adminAddress: HostPort;
   readonly metricsAddress: HostPort;
   readonly readinessAddress: HostPort;
-  /** Time in seconds. */
+  /** Time in seconds until new connections are refused after the word to stop. */
   readonly drainMin: number;
-  readonly drainMax: number;
+  /** Time in seconds until the process is killed. */
+  readonly gracePeriod: number;
 }
 
 interface SettingType<Value> {
@@ -64,16 +65,16 @@ const SETTINGS: { readonly [S in keyof DataPlaneSettings]: SettingType<DataPlane
   metricsAddress: { path: "metricsAddress", ...ADDRESS },
   readinessAddress: { path: "readinessAddress", ...ADDRESS },
   drainMin: { path: "drain.min", ...SECONDS },
-  drainMax: { path: "drain.max", ...SECONDS },
+  gracePeriod: { path: "drain.max", ...SECONDS },
 };
 
-export interface SettingError {
+interface SettingError {
   /** Path in the file, such as "config.workers". */
   readonly path: string;
   readonly message: string;
 }
 
-export interface ReadSettings {
+interface ReadSettings {
   readonly settings: Partial<DataPlaneSettings>;
   readonly errors: readonly SettingError[];
 }
@@ -90,7 +91,7 @@ export function readSettings(document: unknown): ReadSettings {
   }
   // Every value was parsed as the setting of its name.
   const read = Object.fromEntries(settings) as Partial<DataPlaneSettings>;
-  if (read.drainMin !== undefined && read.drainMax !== undefined && read.drainMin > read.drainMax)
+  if (read.drainMin !== undefined && read.gracePeriod !== undefined && read.drainMin > read.gracePeriod)
     errors.push({ path: "config.drain.min", message: "must not be greater than drain.max" });
   return { settings: read, errors };
 }

@@ -17,6 +17,12 @@ export const GATEWAY_CLASS_LABEL: string = `${GATEWAY_GROUP}/gateway-class-name`
 export const MANAGED_BY_LABEL = "app.kubernetes.io/managed-by";
 export const MANAGED_BY = "gwproxy";
 
+/**
+ * Annotation with a digest of the object as it was rendered. Every object that the controller applies has it, whatever
+ * an overlay adds or changes, so together with the owner reference it tells the controller's objects from others.
+ */
+export const DIGEST_ANNOTATION = "gwproxy.dev/rendered";
+
 const LONGEST_NAME = 63;
 
 /**

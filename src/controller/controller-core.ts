@@ -21,8 +21,7 @@ import type { ResourceFeed } from "../xds/server/discovery.ts";
 import { createOwnClass } from "./gateway-class.ts";
 import { createRemoteJwks } from "../runtime/remote-jwks.ts";
 import { createStatusFeed, type StatusFeed } from "./status-feed.ts";
-import type { DeployerSettings } from "../deployer/objects/context.ts";
-import { VERSION } from "../lib/version.ts";
+import { deployerSettings } from "./deployer-settings.ts";
 
 export interface ControllerCore {
   apply(events: readonly TranslatorEvent[]): void;
@@ -80,7 +79,12 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
   const keysLog = log.child("keys");
   const store = createDocumentStore(client, { namespace, fieldManager: controllerName, log: keysLog });
   const remoteJwks = createRemoteJwks({ log: keysLog, apply, stored: await store.load(), store });
-  const ownClass = createOwnClass(client, { name: className, controllerName, log });
+  const ownClass = createOwnClass(client, {
+    name: className,
+    controllerName,
+    parametersRef: options.gatewayClassParametersRefs[className],
+    log,
+  });
 
   function apply(events: readonly TranslatorEvent[]): void {
     const began = performance.now();
@@ -140,33 +144,4 @@ function createFeed(snapshot: ResourceFeed["snapshot"]): ResourceFeed & { publis
         for (const listener of listeners.get(gateway) ?? []) listener(update);
     },
   };
-}
-
-/**
- * Derives the deployer's settings: the image of data planes, and the address at which they reach the controller.
- * @param tls set when discovery is served over TLS; its `ca` is undefined when the system's CA certificates verify the
- * server
- */
-function deployerSettings(
-  options: ControllerOptions,
-  tls: { readonly ca: string | undefined } | undefined,
-): DeployerSettings {
-  const { proxyImageRegistry, proxyImageRepository, proxyImageTag, dummyPort } = options;
-  const registry = proxyImageRegistry === "" ? "" : `${proxyImageRegistry}/`;
-  return {
-    image: `${registry}${proxyImageRepository}:${proxyImageTag === "" ? VERSION : proxyImageTag}`,
-    version: VERSION,
-    xdsAddress: `${tls === undefined ? "http" : "https"}://${authority(xdsHost(options))}:${options.xdsServicePort}`,
-    xdsCa: tls?.ca,
-    noListenersPort: dummyPort,
-  };
-}
-
-/** Returns the host at which data planes in the cluster reach discovery. */
-function xdsHost({ xdsServiceHost, xdsServiceName, namespace }: ControllerOptions): string {
-  return xdsServiceHost === "" ? `${xdsServiceName}.${namespace}.svc` : xdsServiceHost;
-}
-
-function authority(host: string): string {
-  return host.includes(":") ? `[${host}]` : host;
 }

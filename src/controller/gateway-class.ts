@@ -3,12 +3,13 @@
  * `controller-core.ts` uses it. The leader creates it when it starts to lead, and again after it was deleted.
  */
 import type { ObjectId } from "../api/object.ts";
-import { GATEWAY_GROUP } from "../api/refs.ts";
+import { GATEWAY_GROUP, GWPROXY_GROUP } from "../api/refs.ts";
 import { createBackoff } from "../lib/time/backoff.ts";
 import { systemClock, type Clock } from "../lib/time/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import type { KubernetesClient } from "../sources/kubernetes/client.ts";
+import type { ClassParametersRef } from "./options.ts";
 
 export interface OwnClass {
   /** Sets whether this replica writes. */
@@ -20,6 +21,8 @@ export interface OwnClass {
 export interface OwnClassOptions {
   readonly name: string;
   readonly controllerName: string;
+  /** GwParameters that the class refers to; unset when it has none. */
+  readonly parametersRef?: ClassParametersRef | undefined;
   readonly log: Logger;
   /** Schedules the next try; tests inject one. */
   readonly clock?: Clock;
@@ -29,7 +32,7 @@ const RETRY_MS = { initialMs: 500, maxMs: 10_000 } as const;
 
 export function createOwnClass(
   client: KubernetesClient,
-  { name, controllerName, log, clock = systemClock }: OwnClassOptions,
+  { name, controllerName, parametersRef, log, clock = systemClock }: OwnClassOptions,
 ): OwnClass {
   const backoff = createBackoff(RETRY_MS);
   let isLeading = false;
@@ -39,7 +42,7 @@ export function createOwnClass(
   const ensure = (): void => {
     cancelRetry();
     if (!isLeading) return;
-    applyClass(client, name, controllerName).then(
+    applyClass(client, { name, controllerName, parametersRef }).then(
       () => backoff.reset(),
       (error: unknown) => {
         log.warn("the GatewayClass cannot be applied", { name, error: messageOf(error) });
@@ -60,7 +63,10 @@ export function createOwnClass(
   };
 }
 
-async function applyClass(client: KubernetesClient, name: string, controllerName: string): Promise<void> {
+async function applyClass(
+  client: KubernetesClient,
+  { name, controllerName, parametersRef }: Pick<OwnClassOptions, "name" | "controllerName" | "parametersRef">,
+): Promise<void> {
   await client.request({
     method: "PATCH",
     path: `/apis/${GATEWAY_GROUP}/v1/gatewayclasses/${encodeURIComponent(name)}`,
@@ -70,7 +76,13 @@ async function applyClass(client: KubernetesClient, name: string, controllerName
       apiVersion: `${GATEWAY_GROUP}/v1`,
       kind: "GatewayClass",
       metadata: { name },
-      spec: { controllerName, description: "Gateways served by gwproxy" },
+      spec: {
+        controllerName,
+        description: "Gateways served by gwproxy",
+        ...(parametersRef === undefined
+          ? {}
+          : { parametersRef: { group: GWPROXY_GROUP, kind: "GwParameters", ...parametersRef } }),
+      },
     },
   });
 }

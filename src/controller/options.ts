@@ -2,11 +2,17 @@
 import type { LabelSelector } from "../api/label-selector.ts";
 import type { Address } from "../runtime/options.ts";
 
-interface DeploymentOptions {
+/** Options that decide how data planes are deployed; `gwproxy render` has them too. */
+export interface DeploymentOptions {
+  readonly className: string;
+  /** The controller's own namespace, which holds the lease and fetched JWKS. */
+  readonly namespace: string;
   readonly proxyImageRegistry: string;
   readonly proxyImageRepository: string;
   /** "" selects the version of this program. */
   readonly proxyImageTag: string;
+  /** Names of the Secrets with which nodes pull the image, in the namespaces of the Gateways. */
+  readonly proxyImagePullSecrets: readonly string[];
   /** Service port of a Gateway without listener ports; with 0 such a Gateway is not deployed. */
   readonly dummyPort: number;
   /** Name of the controller's Service, in the controller's own namespace. */
@@ -14,6 +20,19 @@ interface DeploymentOptions {
   /** Overrides the address of the Service; "" when unset. */
   readonly xdsServiceHost: string;
   readonly xdsServicePort: number;
+  /** Switches the mesh on for Gateways of the controller's own class, unless their parameters switch it off. */
+  readonly meshAutoEnabled: boolean;
+  readonly meshNamespace: string;
+  readonly meshRevision: string;
+  /** These three are defaults for the parameters of Gateways; "" when unset. */
+  readonly meshCaAddress: string;
+  readonly meshClusterId: string;
+  readonly meshNetwork: string;
+}
+
+export interface ClassParametersRef {
+  readonly name: string;
+  readonly namespace: string;
 }
 
 export interface ControllerOptions extends DeploymentOptions {
@@ -34,13 +53,12 @@ export interface ControllerOptions extends DeploymentOptions {
   readonly healthAddress: Address;
   readonly metricsAddress: Address;
   readonly controllerName: string;
-  readonly className: string;
+  /** GwParameters by the name of the class that refers to them. */
+  readonly gatewayClassParametersRefs: Readonly<Record<string, ClassParametersRef>>;
   /** Namespaces that are read; an empty list selects all of them. */
   readonly discoveryNamespaceSelectors: readonly LabelSelector[];
   readonly backendRefGrantMode: "route-and-policy" | "route" | "none";
   readonly allowLocalBackends: boolean;
-  /** The controller's own namespace, which holds the lease and fetched JWKS. */
-  readonly namespace: string;
   /** Writes without leader election. */
   readonly disableLeaderElection: boolean;
   readonly logLevel: string;

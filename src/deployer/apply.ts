@@ -24,7 +24,7 @@ export function planChanges(
     const live = children.get(objectKey(objectId(manifest)));
     return live === undefined || !comparison.isCurrent(manifest, live);
   });
-  return { apply, remove: superfluous(children.values(), wanted, uid) };
+  return { apply, remove: superfluous(children, wanted, uid) };
 }
 
 /**

@@ -5,10 +5,10 @@
  * are compared. The server also rewrites some values ("1000m" becomes "1"); the comparison remembers its answer to each
  * manifest, or the object would be applied again forever. Apart from this memory it is pure.
  */
+import { DIGEST_ANNOTATION } from "../api/data-plane.ts";
 import { objectId, objectKey, type KubeObject } from "../api/object.ts";
 import { deepEqual } from "../lib/deep-equal.ts";
 import type { Manifest } from "./objects/context.ts";
-import { DIGEST_ANNOTATION } from "./render.ts";
 import { isRecord } from "../lib/is-record.ts";
 
 /** Fields that identify the items of a list, the most specific first. */

@@ -24,7 +24,8 @@ import { createChildren, type Children } from "./children.ts";
 import type { ObjectClient } from "./client.ts";
 import { createComparison, type Comparison } from "./compare.ts";
 import { servicePorts, type DeployerSettings } from "./objects/context.ts";
-import { sessionSecretName } from "./objects/session-key.ts";
+import { hasMesh } from "./objects/mesh.ts";
+import { bringsSessionKey, sessionSecretName } from "./objects/session-key.ts";
 import { ownerOf } from "./prune.ts";
 import { render } from "./render.ts";
 import { findSessionKey, sessionKeyOf } from "./session-key.ts";
@@ -42,6 +43,8 @@ export interface DeploymentState {
   readonly addresses: readonly ServiceAddress[];
   /** Explains why the deployment failed or is incomplete. */
   readonly failure: string | undefined;
+  /** The data plane is deployed as a member of a service mesh. */
+  readonly hasMesh: boolean;
 }
 
 const CONCURRENT_GATEWAYS = 4;
@@ -121,11 +124,15 @@ export class Deployer {
   }
 
   state(gateway: string): DeploymentState {
-    const uid = this.#plans.get(gateway)?.uid;
+    const plan = this.#plans.get(gateway);
     const own = [...this.#children.of(gateway).values()].filter(
-      (child) => child.kind === "Service" && ownerOf(child)?.uid === uid,
+      (child) => child.kind === "Service" && ownerOf(child)?.uid === plan?.uid,
     );
-    return { addresses: own.flatMap(addressesOf), failure: this.#failures.get(gateway) };
+    return {
+      addresses: own.flatMap(addressesOf),
+      failure: this.#failures.get(gateway),
+      hasMesh: plan !== undefined && hasMesh({ plan, settings: this.#settings }),
+    };
   }
 
   /** Resolves when no work is left. */
@@ -159,7 +166,8 @@ export class Deployer {
     if (plan === undefined) return;
     const { client } = this.#options;
     if (plan.isForeign) return this.#withdraw(plan);
-    const changes = this.#planChanges(plan, await findSessionKey(client, plan.gateway, this.#secretOf(plan)));
+    const sessionKey = bringsSessionKey(plan) ? undefined : await findSessionKey(client, plan, this.#secretOf(plan));
+    const changes = this.#planChanges(plan, sessionKey);
     await carryOut(changes, client, this.#comparison, (object) => void this.#children.set(object));
   }
 
@@ -176,7 +184,8 @@ export class Deployer {
     if (this.#queue.has(key)) return void this.#unsure.add(key);
     const secret = this.#secretOf(plan);
     const sessionKey = secret === undefined ? undefined : sessionKeyOf(secret);
-    const changes = sessionKey === undefined ? undefined : this.#planChanges(plan, sessionKey);
+    const isKnown = sessionKey !== undefined || bringsSessionKey(plan);
+    const changes = isKnown ? this.#planChanges(plan, sessionKey) : undefined;
     if (changes?.apply.length === 0 && changes.remove.length === 0) return;
     this.#queue.putLater(key, undefined);
   }
@@ -189,10 +198,14 @@ export class Deployer {
     return hasPort ? plan : undefined;
   }
 
-  #planChanges(plan: DeploymentPlan, sessionKey: string): ChangeSet {
+  /** @param sessionKey the key in the Secret; undefined when there is none */
+  #planChanges(plan: DeploymentPlan, sessionKey: string | undefined): ChangeSet {
     const ports = servicePorts(plan, this.#settings);
-    const wanted = render({ plan, settings: this.#settings, ports, sessionKey });
-    return planChanges(wanted, this.#children.of(nameKey(plan.gateway)), plan.uid, this.#comparison);
+    const bringsKey = bringsSessionKey(plan);
+    const wanted = render({ plan, settings: this.#settings, ports, sessionKey: bringsKey ? undefined : sessionKey });
+    const changes = planChanges(wanted, this.#children.of(nameKey(plan.gateway)), plan.uid, this.#comparison);
+    // A Secret that is no longer needed stays: its key would be lost, and the variable may even read it from there.
+    return bringsKey ? { ...changes, remove: changes.remove.filter(({ kind }) => kind !== "Secret") } : changes;
   }
 
   #secretOf({ gateway }: DeploymentPlan): KubeObject | undefined {

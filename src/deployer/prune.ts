@@ -1,20 +1,20 @@
 /**
  * Finds objects of a Gateway that are no longer part of its data plane. `apply.ts` uses it. An object is deleted only
- * when the Gateway controls it and it carries gwproxy's label, because other programs also create objects for Gateways.
+ * when the Gateway controls it and the controller has applied it, because other programs also create objects for
+ * Gateways. Labels do not decide, because an overlay may change them.
  */
-import { MANAGED_BY, MANAGED_BY_LABEL } from "../api/data-plane.ts";
+import { DIGEST_ANNOTATION } from "../api/data-plane.ts";
 import { objectId, objectKey, type KubeObject, type ObjectMeta } from "../api/object.ts";
 import { GATEWAY_GROUP, nameKey } from "../api/refs.ts";
-import type { Manifest } from "./objects/context.ts";
+import type { Manifest, OwnerReference } from "./objects/context.ts";
+import { WORKLOAD_KINDS } from "./objects/workload.ts";
+
+interface ObservedOwner extends Omit<OwnerReference, "controller"> {
+  readonly controller?: boolean;
+}
 
 interface Owned extends ObjectMeta {
-  readonly ownerReferences?: readonly {
-    readonly apiVersion: string;
-    readonly kind: string;
-    readonly name: string;
-    readonly uid: string;
-    readonly controller?: boolean;
-  }[];
+  readonly ownerReferences?: readonly ObservedOwner[];
 }
 
 export interface Owner {
@@ -23,22 +23,55 @@ export interface Owner {
   readonly uid: string;
 }
 
-/** @returns the Gateway that controls the object, or undefined when none does */
-export function ownerOf({ metadata }: KubeObject): Owner | undefined {
-  const { ownerReferences = [], namespace = "" } = metadata as Owned; // every object may carry them
-  const owner = ownerReferences.find(
-    ({ apiVersion, kind, controller }) =>
-      controller === true && kind === "Gateway" && apiVersion.startsWith(`${GATEWAY_GROUP}/`),
-  );
-  return owner === undefined ? undefined : { gateway: nameKey({ namespace, name: owner.name }), uid: owner.uid };
+/** Returns the owner that controls an object; there is at most one. */
+export function controllerOf({ metadata }: KubeObject): ObservedOwner | undefined {
+  return (metadata as Owned).ownerReferences?.find(({ controller }) => controller === true); // every object may have them
 }
 
-/** @param children objects that a Gateway of this name controls */
-export function superfluous(children: Iterable<KubeObject>, wanted: readonly Manifest[], uid: string): KubeObject[] {
+/** @returns the Gateway that controls the object, or undefined when none does */
+export function ownerOf(object: KubeObject): Owner | undefined {
+  const owner = controllerOf(object);
+  if (owner?.kind !== "Gateway" || !owner.apiVersion.startsWith(`${GATEWAY_GROUP}/`)) return undefined;
+  const { namespace = "" } = object.metadata;
+  return { gateway: nameKey({ namespace, name: owner.name }), uid: owner.uid };
+}
+
+/** @param children objects that a Gateway of this name controls, by objectKey */
+export function superfluous(
+  children: ReadonlyMap<string, KubeObject>,
+  wanted: readonly Manifest[],
+  uid: string,
+): KubeObject[] {
   const kept = new Set(wanted.map((manifest) => objectKey(objectId(manifest))));
-  return [...children].filter((child) => {
-    const isOurs = child.metadata.labels?.[MANAGED_BY_LABEL] === MANAGED_BY;
+  const workload = wanted.find(({ kind }) => WORKLOAD_KINDS.includes(kind));
+  const isReplaced = workload === undefined || isServing(children.get(objectKey(objectId(workload))));
+  return [...children].flatMap(([key, child]) => {
+    const isOurs = child.metadata.annotations?.[DIGEST_ANNOTATION] !== undefined;
     // Objects of an earlier Gateway with the same name are left to the garbage collector.
-    return isOurs && ownerOf(child)?.uid === uid && !kept.has(objectKey(objectId(child)));
+    if (!isOurs || ownerOf(child)?.uid !== uid || kept.has(key)) return [];
+    // The workload of the former kind serves until the new one does.
+    return WORKLOAD_KINDS.includes(child.kind) && !isReplaced ? [] : [child];
   });
+}
+
+interface ObservedWorkload extends KubeObject {
+  readonly spec?: { readonly replicas?: number };
+  readonly status?: {
+    readonly observedGeneration?: number;
+    readonly availableReplicas?: number;
+    readonly numberAvailable?: number;
+    readonly desiredNumberScheduled?: number;
+  };
+}
+
+/** Decides whether a workload has all the pods that it is to have, and at least one. */
+function isServing(workload: KubeObject | undefined): boolean {
+  if (workload === undefined) return false;
+  const { kind, metadata, spec = {}, status = {} } = workload as ObservedWorkload; // a workload by its kind
+  if ((status.observedGeneration ?? 0) < (metadata.generation ?? 0)) return false;
+  if (kind === "DaemonSet") {
+    const { numberAvailable = 0, desiredNumberScheduled = 0 } = status;
+    return numberAvailable > 0 && numberAvailable >= desiredNumberScheduled;
+  }
+  return (status.availableReplicas ?? 0) >= (spec.replicas ?? 1);
 }

@@ -40,7 +40,7 @@ import { declareInputs, type Inputs } from "./inputs.ts";
 import { indexByLabels } from "./references/label-index.ts";
 import { gatewayOfSet, setsOfGateway } from "./gateways/listener-set.ts";
 import { declareModelCandidates, declareModels, type Models } from "./models/declare.ts";
-import { declareParameters } from "./parameters.ts";
+import { declareParameters } from "./parameters/declare.ts";
 import type { ScopedResource } from "./shared/resource-store.ts";
 import { translateContent } from "./policies/content.ts";
 import { failClosedContent, readableTargets } from "./policies/fail-closed.ts";
@@ -143,7 +143,7 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
     return translateGateway(gateway, setsOfGateway(gateway, sets, read), { secrets, grants, read });
   });
   const ofGateways = { gateways: inputs.gateways, parameters: inputs.parameters, views: gateways };
-  const plans = declareDeploymentPlans(graph, { ...ofGateways, classes });
+  const plans = declareDeploymentPlans(graph, { ...ofGateways, classes, classObjects: inputs.classes });
   const modelCatalogs = declareModelCatalogs(graph, { ...ofGateways, secrets });
   const listenerSets = graph.derive("listener set views", inputs.listenerSets, (_key, set, read) => {
     const gateway = read.get(gateways, gatewayOfSet(set) ?? "");

@@ -5,7 +5,7 @@
 import type { ControllerOptions } from "../../controller/options.ts";
 import type { Terminal } from "../../lib/terminal.ts";
 import { type Command, Option } from "commander";
-import { addDeploymentOptions } from "./deployment-options.ts";
+import { addDeploymentOptions, addMeshOptions, classParametersRefs } from "./deployment-options.ts";
 import { selectorList } from "./selector-list.ts";
 import { addressOption, flag, hostList, logLevelOption } from "./options.ts";
 
@@ -55,9 +55,13 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
         .env("GWPROXY_CONTROLLER_NAME"),
     )
     .addOption(
-      new Option("--class-name <name>", "GatewayClass that is created when it is missing")
-        .default("gwproxy")
-        .env("GWPROXY_CLASS_NAME"),
+      new Option(
+        "--gateway-class-parameters-refs <json>",
+        'GwParameters of the created class, such as {"gwproxy":{"name":"defaults","namespace":"gwproxy-system"}}',
+      )
+        .argParser(classParametersRefs)
+        .default({}, "none")
+        .env("GWPROXY_GATEWAY_CLASS_PARAMETERS_REFS"),
     )
     .addOption(
       new Option(
@@ -85,24 +89,25 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
         .env("GWPROXY_ALLOW_LOCAL_BACKENDS"),
     )
     .addOption(
-      new Option("--namespace <name>", "namespace of the controller: of its lease and its stored JWKS")
-        .default("gwproxy-system")
-        .env("POD_NAMESPACE"),
-    )
-    .addOption(
       new Option("--disable-leader-election <true|false>", "write without asking other replicas")
         .argParser(flag)
         .default(false)
         .env("GWPROXY_DISABLE_LEADER_ELECTION"),
     )
     .addOption(logLevelOption().env("GWPROXY_LOG_LEVEL"));
-  addDeploymentOptions(command)
+  addMeshOptions(addDeploymentOptions(command))
     .addHelpText("after", EXAMPLES)
     .action(async (options: ControllerOptions, command: Command) => {
       if ((options.xdsTlsCert === undefined) !== (options.xdsTlsKey === undefined))
         command.error("error: --xds-tls-cert and --xds-tls-key belong together; set both or none");
       if (options.xdsTlsCert !== undefined && options.xdsMode === "plaintext")
         command.error("error: --xds-mode plaintext uses no --xds-tls-cert; leave one of them out");
+      const stranger = Object.keys(options.gatewayClassParametersRefs).find((name) => name !== options.className);
+      if (stranger !== undefined)
+        command.error(
+          `error: --gateway-class-parameters-refs names the class ${stranger}, and the controller creates ` +
+            `${options.className}; set spec.parametersRef of other GatewayClasses in the objects themselves`,
+        );
       const { runController } = await import("../../controller/controller.ts");
       await runController(options);
     });

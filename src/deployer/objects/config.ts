@@ -1,13 +1,41 @@
 /**
  * Renders the ConfigMaps of a data plane: its own settings, and the CA certificates that it trusts for the controller.
+ * The configuration of the Gateway itself arrives over xDS.
  */
+import { stringify } from "yaml";
+import { readSettings, type DataPlaneSettings } from "../../api/data-plane-settings.ts";
+import { isRecord } from "../../lib/is-record.ts";
+import type { DeploymentParameters } from "../../translator/parameters/merge.ts";
 import { objectMeta, type Manifest, type RenderContext } from "./context.ts";
-
-/** Content of config.yaml. It sets nothing, because all configuration of a Gateway arrives over xDS. */
-export const CONFIG_TEXT = "config: {}\n";
+import { spiffeSocket } from "./spiffe.ts";
 
 export function renderConfig(context: RenderContext): Manifest {
-  return configMap(context, "", { "config.yaml": CONFIG_TEXT });
+  return configMap(context, "", { "config.yaml": configText(context.plan.parameters) });
+}
+
+/** Returns the content of config.yaml: `rawConfig`, with the fields that the parameters set in a typed form over it. */
+export function configText(parameters: DeploymentParameters): string {
+  const { rawConfig = {}, logging, shutdown } = parameters;
+  const socket = spiffeSocket(parameters);
+  const typed = {
+    ...(logging?.format === undefined ? {} : { logging: { format: logging.format } }),
+    ...(socket === undefined ? {} : { spiffe: { endpoint: `unix://${socket}` } }),
+    ...(shutdown === undefined ? {} : { drain: shutdown }),
+  };
+  return stringify({ config: mergeMaps(isRecord(rawConfig["config"]) ? rawConfig["config"] : {}, typed) });
+}
+
+/** Returns the settings that `rawConfig` makes; the pod itself depends on some of them. */
+export function rawSettings({ rawConfig = {} }: DeploymentParameters): Partial<DataPlaneSettings> {
+  return readSettings(rawConfig).settings;
+}
+
+function mergeMaps(base: Readonly<Record<string, unknown>>, over: Readonly<Record<string, unknown>>): object {
+  const merged = Object.entries(over).map(([name, value]) => {
+    const below = base[name];
+    return [name, isRecord(below) && isRecord(value) ? mergeMaps(below, value) : value];
+  });
+  return { ...base, ...Object.fromEntries(merged) };
 }
 
 /** @returns undefined when the controller is reached without TLS */

@@ -9,6 +9,7 @@ import {
 import type { KubeObject, ObjectMeta } from "../../api/object.ts";
 import { GATEWAY_GROUP } from "../../api/refs.ts";
 import type { DeploymentPlan } from "../../translator/gateways/deployment-plan.ts";
+import type { ImageSettings } from "./image.ts";
 
 /**
  * A complete object as it is applied. The fields it sets belong to the controller; all others are left to other
@@ -35,10 +36,24 @@ export interface OwnerReference {
   readonly controller: boolean;
 }
 
+/** Settings of the mesh for Gateways whose parameters leave them open. */
+export interface MeshSettings {
+  /** Switches the mesh on for Gateways of the controller's own class. */
+  readonly autoEnabled: boolean;
+  readonly caAddress: string;
+  readonly clusterId: string;
+  readonly network: string;
+}
+
 /** Settings that are the same for all Gateways. */
 export interface DeployerSettings {
-  /** Image reference such as "ghcr.io/gwproxy/proxy:1.2.3". */
-  readonly image: string;
+  /** Image of data planes, as far as the parameters of a Gateway do not say otherwise. */
+  readonly image: ImageSettings;
+  /** Names of the Secrets with which nodes pull that image. */
+  readonly imagePullSecrets: readonly string[];
+  /** The controller's own GatewayClass. */
+  readonly className: string;
+  readonly mesh: MeshSettings;
   /** Version of this program. */
   readonly version: string;
   /** URL such as "https://gwproxy.gwproxy-system.svc:9978". */
@@ -57,8 +72,8 @@ export interface RenderContext {
   readonly settings: DeployerSettings;
   /** Ports that clients connect to; never empty. */
   readonly ports: readonly number[];
-  /** 64 hexadecimal digits; a secret. */
-  readonly sessionKey: string;
+  /** 64 hexadecimal digits; a secret. Undefined when the parameters bring a key of their own. */
+  readonly sessionKey: string | undefined;
 }
 
 /** Ports of the data plane's own servers: admin, metrics, readiness. */

@@ -2,7 +2,7 @@
  * The kinds that are watched in a cluster, and what is needed to address them: versions in order of preference and
  * plural names. The Kubernetes source and the clients use the tables.
  */
-import { MANAGED_BY, MANAGED_BY_LABEL } from "../../api/data-plane.ts";
+import { GATEWAY_NAME_LABEL } from "../../api/data-plane.ts";
 import type { KubeObject, ObjectId } from "../../api/object.ts";
 import { KINDS, type KindInfo } from "../../../generated/kinds.ts";
 
@@ -78,11 +78,22 @@ export const STANDARD_KINDS: readonly WatchedKind[] = watched(KINDS.filter(({ ow
 /** The kinds of the group gwproxy.dev. */
 export const OWN_KINDS: readonly WatchedKind[] = watched(KINDS.filter(({ owned }) => owned));
 
-/** Kinds that the controller creates for Gateways and does not read otherwise; only its own objects are watched. */
+/**
+ * Kinds that the controller creates for Gateways and does not read otherwise. Only objects of Gateways are watched, by a
+ * label that no overlay can change; which of them are the controller's own, their owner references say.
+ */
 export const DEPLOYED_KINDS: readonly WatchedKind[] = [
   { group: "", versions: ["v1"] as const, kind: "ServiceAccount", plural: "serviceaccounts" },
   { group: "apps", versions: ["v1"] as const, kind: "Deployment", plural: "deployments" },
-].map((kind): WatchedKind => ({ ...kind, namespaced: true, labelSelector: `${MANAGED_BY_LABEL}=${MANAGED_BY}` }));
+  { group: "apps", versions: ["v1"] as const, kind: "DaemonSet", plural: "daemonsets" },
+  { group: "policy", versions: ["v1"] as const, kind: "PodDisruptionBudget", plural: "poddisruptionbudgets" },
+  {
+    group: "autoscaling",
+    versions: ["v2"] as const,
+    kind: "HorizontalPodAutoscaler",
+    plural: "horizontalpodautoscalers",
+  },
+].map((kind): WatchedKind => ({ ...kind, namespaced: true, labelSelector: GATEWAY_NAME_LABEL }));
 
 /** Returns the query parameters that restrict a list or a watch to the wanted objects. */
 export function selectors({ fieldSelector, labelSelector }: WatchedKind): Record<string, string> {

@@ -1,17 +1,21 @@
 /**
- * Computes the deployment plan of each Gateway: its ports, its address, and the labels and annotations of its
- * infrastructure (Gateway API `spec.addresses`; `spec.infrastructure`, GEP-1867).
+ * Computes the deployment plan of each Gateway: its ports, its address, the labels and annotations of its
+ * infrastructure (Gateway API `spec.addresses`; `spec.infrastructure`, GEP-1867), and its GwParameters.
  *
  * In: the Gateways of this controller. Out: deployment plans for `src/deployer`, and errors of a Gateway as a whole for
  * its status. The Kubernetes objects of a plan are rendered in `src/deployer`.
  */
 import type { Gateway, GatewaySpecAddress } from "../../../generated/types/gateway-api/gateway.ts";
+import type { GatewayClass } from "../../../generated/types/gateway-api/gatewayclass.ts";
+import type { GwParameters } from "../../../generated/types/parameters.ts";
 import { Reason } from "../../api/conditions.ts";
 import { objectId, type ObjectId } from "../../api/object.ts";
-import { GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../../api/refs.ts";
+import { GATEWAY_GROUP } from "../../api/refs.ts";
 import type { Collection, Readable } from "../../lib/collections/collection.ts";
 import type { Graph, Input } from "../../lib/collections/graph.ts";
 import { isIpAddress } from "../../lib/network/ip-bytes.ts";
+import { NO_PARAMETERS, type DeploymentParameters } from "../parameters/merge.ts";
+import { resolveParameters, type ResolvedParameters } from "../parameters/resolve.ts";
 import type { GatewayView, ConditionError } from "../shared/views.ts";
 
 export interface DeploymentPlan {
@@ -26,6 +30,8 @@ export interface DeploymentPlan {
   /** Labels for every object that is deployed for the Gateway. */
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
+  /** Its GwParameters and those of its class, merged. */
+  readonly parameters: DeploymentParameters;
   /** The requested IP address; undefined when any address will do. */
   readonly address: string | undefined;
   /** Explains why the Gateway is not accepted. Its deployment is then neither created nor changed. */
@@ -42,21 +48,29 @@ const MANAGED_KEYS = `${GATEWAY_GROUP}/`;
 
 interface DeploymentPlanInputs {
   readonly gateways: Input<Gateway>;
-  readonly parameters: Readable<unknown>;
+  readonly parameters: Readable<GwParameters>;
   /** Views of the Gateways that belong to this controller. */
   readonly views: Readable<GatewayView>;
   /** Controller names, keyed by GatewayClass. */
   readonly classes: Readable<string>;
+  readonly classObjects: Input<GatewayClass>;
 }
 
 export function declareDeploymentPlans(
   graph: Graph,
-  { gateways, parameters, views, classes }: DeploymentPlanInputs,
+  { gateways, parameters, views, classes, classObjects }: DeploymentPlanInputs,
 ): Collection<DeploymentPlan> {
+  const classParameters = graph.derive("class parameters", classObjects, (_key, { spec }) => spec.parametersRef);
   return graph.derive("deployment plans", gateways, (key, gateway, read) => {
     const view = read.get(views, key);
-    const hasParameters = (name: string): boolean => read.get(parameters, name) !== undefined;
-    if (view !== undefined) return planOf(gateway, view, hasParameters);
+    if (view !== undefined) {
+      const classRef = read.get(classParameters, gateway.spec.gatewayClassName);
+      return planOf(
+        gateway,
+        view,
+        resolveParameters(gateway, classRef, (name) => read.get(parameters, name)),
+      );
+    }
     // A missing class may be gone only for a moment and does not show which controller owns its Gateways, so make no
     // plan.
     return read.get(classes, gateway.spec.gatewayClassName) === undefined ? undefined : foreignPlan(gateway);
@@ -65,14 +79,15 @@ export function declareDeploymentPlans(
 
 function foreignPlan(gateway: Gateway): DeploymentPlan {
   const view = { id: objectId(gateway), listeners: [], sets: [], error: undefined };
+  const resolved = { parameters: NO_PARAMETERS, error: undefined };
   // The other controller reports the errors of this Gateway.
-  return { ...planOf(gateway, view, () => true), isForeign: true, error: undefined, addressError: undefined };
+  return { ...planOf(gateway, view, resolved), isForeign: true, error: undefined, addressError: undefined };
 }
 
 function planOf(
   { metadata, spec }: Gateway,
   { id, listeners, sets, error: viewError }: Pick<GatewayView, "id" | "listeners" | "sets" | "error">,
-  hasParameters: (key: string) => boolean,
+  { parameters, error: parametersError }: ResolvedParameters,
 ): DeploymentPlan {
   const all = [...listeners, ...sets.flatMap((set) => set.listeners)];
   const serving = all.filter((listener) => listener.error === undefined && !listener.internal);
@@ -87,27 +102,10 @@ function planOf(
     labels: withoutManaged(infrastructure.labels),
     annotations: withoutManaged(infrastructure.annotations),
     address: addresses.find(({ value = "" }) => value !== "")?.value,
-    error: viewError ?? error ?? parametersError(infrastructure.parametersRef, id.namespace, hasParameters),
+    parameters,
+    error: viewError ?? error ?? parametersError,
     addressError,
   };
-}
-
-type Infrastructure = NonNullable<Gateway["spec"]["infrastructure"]>;
-
-function parametersError(
-  ref: Infrastructure["parametersRef"],
-  namespace: string,
-  hasParameters: (key: string) => boolean,
-): ConditionError | undefined {
-  if (ref === undefined) return undefined;
-  const refuse = (message: string): ConditionError => ({
-    reason: Reason.InvalidParameters,
-    message: `spec.infrastructure.parametersRef: ${message}`,
-  });
-  if (ref.group !== GWPROXY_GROUP || ref.kind !== "GwParameters")
-    return refuse(`${ref.kind} of the group "${ref.group}" is not known; name a GwParameters of ${GWPROXY_GROUP}`);
-  const key = nameKey({ namespace, name: ref.name });
-  return hasParameters(key) ? undefined : refuse(`there is no GwParameters ${key}`);
 }
 
 /** Checks `spec.addresses`: a Service of type LoadBalancer takes one address, and it must be an IP address. */

@@ -28,7 +28,7 @@ test("every setting is read under the name of its option", () => {
     metricsAddress: { host: "::", port: 15_002 },
     readinessAddress: { host: "", port: 15_003 },
     drainMin: 1,
-    drainMax: 2,
+    gracePeriod: 2,
   });
 });
 

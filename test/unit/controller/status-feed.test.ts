@@ -184,7 +184,7 @@ test("a policy that is deleted and made again waits for a new acknowledgement", 
   await controller.said("GwPolicy", "Attached Unknown Pending: no data plane has acknowledged the policy yet");
 });
 
-test("an object whose status is empty is written to the log when it has no effect, once", () => {
+test("errors of an object without a status are written to the log, once", () => {
   const translator = createTranslator({ controllerName: CONTROLLER, implicitClass: "gwproxy" });
   const { log, lines } = recordingLog();
   const written: DesiredStatus[] = [];
@@ -194,7 +194,7 @@ test("an object whose status is empty is written to the log when it has no effec
     apiVersion: "gwproxy.dev/v1alpha1",
     kind: "GwParameters",
     metadata: { name: "sizes", namespace: "default" },
-    spec: { logging: { level: "debug" } },
+    spec: { deployment: { spec: { replicas: "two" } } },
   };
   statuses.follow(translator.apply([{ type: "set", object: parameters }]));
   statuses.follow(translator.apply([{ type: "set", object: gateway }]));
@@ -203,6 +203,6 @@ test("an object whose status is empty is written to the log when it has no effec
     ["Gateway"],
   );
   assert.equal(lines.length, 1, lines.join(""));
-  assert.match(lines[0] ?? "", /"this version of gwproxy does not enforce it"/);
-  assert.match(lines[0] ?? "", /"object":"GwParameters default\/sizes","path":"spec.logging"/);
+  assert.match(lines[0] ?? "", /"must be a number"/);
+  assert.match(lines[0] ?? "", /"object":"GwParameters default\/sizes","path":"spec.deployment.spec.replicas"/);
 });

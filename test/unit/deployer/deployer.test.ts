@@ -8,11 +8,15 @@ import { createComparison } from "../../../src/deployer/compare.ts";
 import type { DeployerSettings, Manifest, OwnerReference } from "../../../src/deployer/objects/context.ts";
 import { Deployer } from "../../../src/deployer/deployer.ts";
 import type { DeploymentPlan } from "../../../src/translator/gateways/deployment-plan.ts";
+import { mergeParameters, NO_PARAMETERS } from "../../../src/translator/parameters/merge.ts";
 import type { TranslatorEvent } from "../../../src/translator/translator.ts";
 import { recordingLog } from "../../support/gateway/silent-log.ts";
 
 const SETTINGS: DeployerSettings = {
-  image: "ghcr.io/gwproxy/proxy:1.2.3",
+  image: { registry: "ghcr.io/gwproxy", repository: "proxy", tag: "1.2.3" },
+  imagePullSecrets: [],
+  className: "gwproxy",
+  mesh: { autoEnabled: false, caAddress: "", clusterId: "", network: "" },
   version: "1.2.3",
   xdsAddress: "http://gwproxy.gwproxy-system.svc:9978",
   xdsCa: undefined,
@@ -28,6 +32,7 @@ function placementOf(ports: readonly number[], more: Partial<DeploymentPlan> = {
     ports,
     labels: {},
     annotations: {},
+    parameters: NO_PARAMETERS,
     address: undefined,
     error: undefined,
     addressError: undefined,
@@ -67,7 +72,7 @@ class MemoryCluster implements ObjectClient {
     const key = objectKey(objectId(object));
     const uid = this.objects.get(key)?.metadata.uid ?? `uid-${++this.#version}`;
     const metadata = { ...object.metadata, name, namespace, uid, resourceVersion: String(++this.#version) };
-    const stored = { ...object, metadata, status: {} };
+    const stored = { status: {}, ...object, metadata };
     this.objects.set(key, stored);
     this.watch({ type: "set", object: stored });
     return stored;
@@ -192,8 +197,10 @@ test("a Gateway that another controller has taken over loses what was made for i
   await place(placementOf([80]));
   await written();
   const service = cluster.find("Service", "gw");
-  const labels = { [MANAGED_BY_LABEL]: "somebody" };
-  cluster.put({ ...service, metadata: { ...service.metadata, name: "theirs", labels } });
+  // An overlay may change labels, so they do not tell whose an object is.
+  cluster.put({ ...service, metadata: { ...service.metadata, labels: { [MANAGED_BY_LABEL]: "somebody" } } });
+  await written();
+  cluster.put({ ...service, metadata: { ...service.metadata, name: "theirs", annotations: {} } });
   await place(placementOf([], { isForeign: true }));
   assert.deepEqual((await written()).toSorted(), ALL.map((write) => write.replace("apply", "delete")).toSorted());
 });
@@ -271,4 +278,69 @@ test("a value that the server writes in its own way is not applied for ever", ()
   comparison.remember(wanted, stored);
   assert.equal(comparison.isCurrent(wanted, stored), true);
   assert.equal(comparison.isCurrent(wanted, { ...stored, spec: { ...stored.spec, cpu: "2" } } as KubeObject), false);
+});
+
+test("another kind of workload is applied first, and replaces the former one when it serves", async (t) => {
+  const { cluster, deployer, place, written } = bench(t);
+  deployer.lead();
+  await place(placementOf([80]));
+  await written();
+  await place(placementOf([80], { parameters: mergeParameters([{ workload: { kind: "DaemonSet" } }]) }));
+  assert.deepEqual(await written(), ["apply DaemonSet gw"]);
+  const pods = { desiredNumberScheduled: 2, numberAvailable: 1 };
+  cluster.put({ ...cluster.find("DaemonSet", "gw"), status: pods } as KubeObject);
+  assert.deepEqual(await written(), []);
+  cluster.put({ ...cluster.find("DaemonSet", "gw"), status: { ...pods, numberAvailable: 2 } } as KubeObject);
+  assert.deepEqual(await written(), ["delete Deployment gw"]);
+});
+
+test("objects of overlays come and go with them", async (t) => {
+  const { deployer, place, written } = bench(t);
+  deployer.lead();
+  await place(placementOf([80]));
+  await written();
+  const overlays = { podDisruptionBudget: { spec: { minAvailable: 1 } }, horizontalPodAutoscaler: {} };
+  await place(placementOf([80], { parameters: mergeParameters([overlays]) }));
+  assert.deepEqual(await written(), ["apply PodDisruptionBudget gw", "apply HorizontalPodAutoscaler gw"]);
+  await place(placementOf([80]));
+  assert.deepEqual((await written()).toSorted(), [
+    "delete HorizontalPodAutoscaler gw",
+    "delete PodDisruptionBudget gw",
+  ]);
+});
+
+test("a key in the variables makes no Secret, and leaves the one that is there", async (t) => {
+  const { cluster, deployer, place, written } = bench(t);
+  deployer.lead();
+  const parameters = mergeParameters([{ env: [{ name: "SESSION_KEY", value: "ab".repeat(32) }] }]);
+  await place(placementOf([80], { parameters }));
+  assert.deepEqual(
+    await written(),
+    ALL.filter((write) => !write.includes("Secret")),
+  );
+  await place(placementOf([80]));
+  assert.ok((await written()).includes("apply Secret gw-session-key"));
+  await place(placementOf([80], { parameters }));
+  assert.deepEqual(await written(), ["apply Deployment gw"]);
+  assert.equal(cluster.find("Secret", "gw-session-key").kind, "Secret");
+});
+
+test("a Secret of the key's name that something else controls is left alone", async (t) => {
+  const made = bench(t);
+  const { cluster, deployer, place } = made;
+  const owner = { apiVersion: "apps/v1", kind: "Deployment", name: "shop", uid: "uid-of-shop", controller: true };
+  const metadata = { name: "gw-session-key", namespace: "default", ownerReferences: [owner] };
+  const data = { key: Buffer.from("ab".repeat(32)).toString("base64") };
+  const secret = { apiVersion: "v1", kind: "Secret", metadata, data };
+  cluster.put(secret);
+  deployer.lead();
+  const failed = new Promise<void>((resolve) => {
+    made.onState = () => {
+      if (deployer.state("default/gw").failure !== undefined) resolve();
+    };
+  });
+  deployer.deploy(new Map([["default/gw", placementOf([80])]]));
+  await failed;
+  assert.match(deployer.state("default/gw").failure ?? "", /Secret default\/gw-session-key belongs to Deployment shop/);
+  await place(undefined);
 });

@@ -11,6 +11,7 @@ import { test } from "node:test";
 import { parseAllDocuments, stringify } from "yaml";
 import type { KubeObject } from "../../../src/api/object.ts";
 import { servicePorts, type DeployerSettings, type Manifest } from "../../../src/deployer/objects/context.ts";
+import { bringsSessionKey } from "../../../src/deployer/objects/session-key.ts";
 import { render } from "../../../src/deployer/render.ts";
 import type { DeploymentPlan } from "../../../src/translator/gateways/deployment-plan.ts";
 import { createTranslator } from "../../../src/translator/translate.ts";
@@ -46,7 +47,10 @@ function deploy(input: string): string {
 function settingsOf(input: string): DeployerSettings {
   const isTls = /^# xds: tls$/m.test(input);
   return {
-    image: "ghcr.io/gwproxy/proxy:1.2.3",
+    image: { registry: "ghcr.io/gwproxy", repository: "proxy", tag: "1.2.3" },
+    imagePullSecrets: [],
+    className: "gwproxy",
+    mesh: { autoEnabled: false, caAddress: "https://ca.mesh:15012", clusterId: "Kubernetes", network: "" },
     version: "1.2.3",
     xdsAddress: `${isTls ? "https" : "http"}://gwproxy.gwproxy-system.svc:9978`,
     xdsCa: isTls ? "-----BEGIN CERTIFICATE-----\nof the controller\n-----END CERTIFICATE-----\n" : undefined,
@@ -61,7 +65,8 @@ function printed(plan: DeploymentPlan, settings: DeployerSettings): unknown {
   if (addressError !== undefined) return `not deployed: ${addressError.reason}: ${addressError.message}`;
   const ports = servicePorts(plan, settings);
   if (ports.length === 0) return "not deployed: no port";
-  const objects = render({ plan, settings, ports, sessionKey: SESSION_KEY });
+  const sessionKey = bringsSessionKey(plan) ? undefined : SESSION_KEY;
+  const objects = render({ plan, settings, ports, sessionKey });
   return objects.map((object) => (object.kind === "Secret" ? masked(object) : object));
 }
 
