@@ -37,7 +37,7 @@ export interface OwnerReference {
 }
 
 /** Settings of the mesh for Gateways whose parameters leave them open. */
-export interface MeshSettings {
+interface MeshSettings {
   /** Switches the mesh on for Gateways of the controller's own class. */
   readonly autoEnabled: boolean;
   readonly caAddress: string;

@@ -5,7 +5,7 @@
 import { objectMeta, selectorLabels, type Manifest, type RenderContext } from "./context.ts";
 import { renderPodTemplate } from "./pod.ts";
 
-export type WorkloadKind = "Deployment" | "DaemonSet";
+type WorkloadKind = "Deployment" | "DaemonSet";
 
 export const WORKLOAD_KINDS: readonly string[] = ["Deployment", "DaemonSet"] satisfies readonly WorkloadKind[];
 

@@ -88,7 +88,7 @@ function translateModelCatalog(
 }
 
 /** Returns the sources that parameters name, in their order. */
-export function readCatalogSources({ modelCatalog }: GwParametersSpec): SourceRef[] {
+function readCatalogSources({ modelCatalog }: GwParametersSpec): SourceRef[] {
   const { sources = [] } = modelCatalog ?? {};
   return sources.map(({ configMap: { name, key = DEFAULT_ENTRY } }) => ({ name, entry: key }));
 }
