@@ -29,6 +29,8 @@ import { createCallouts, type Callouts } from "./callouts/callouts.ts";
 import { Configuration } from "./configuration.ts";
 import { BODY_LIMIT_BYTES } from "./exchange/body.ts";
 import { Catalogs } from "./llm/cost/catalogs.ts";
+import { sealOf } from "./mcp/session/session-keys.ts";
+import { Sessions } from "./mcp/session/sessions.ts";
 import { PolicySet } from "./policies/policy-set.ts";
 import { createConnectionRecorder, meterOf } from "./observability/record-connection.ts";
 import { observeHealth, observePools } from "./observability/observations.ts";
@@ -56,6 +58,8 @@ export interface ProxyOptions {
   readonly connectTimeoutMs?: number;
   /** State shared with other threads; without it this thread counts for itself. */
   readonly shared?: SharedState;
+  /** Keys that seal MCP sessions, 64 hexadecimal digits each; without them a random one. */
+  readonly sessionKeys?: readonly string[];
   /** Replaces `ports` for a thread that opens its ports together with others. */
   readonly portOf?: (bind: Bind) => Promise<number>;
   /** Zone and node of this process, for Services that prefer close endpoints. */
@@ -208,6 +212,7 @@ function createConfiguration(thread: ThreadContext, { upstream, callouts, identi
   const backends = new BackendRegistry({
     log,
     catalogs,
+    sessions: new Sessions(sealOf(options.sessionKeys ?? []), shared.sessions),
     upstream,
     policies,
     expression: lenientExpression,

@@ -9,7 +9,8 @@ import { startAdminServer } from "../admin/server.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import { FatalError, messageOf } from "../lib/errors.ts";
 import { OwnListeners } from "../lib/network/own-listeners.ts";
-import { printLogFilter } from "../lib/log.ts";
+import { type Logger, printLogFilter } from "../lib/log.ts";
+import { parseSessionKeys, randomSessionKey } from "../proxy/mcp/session/session-keys.ts";
 import type { Proxy } from "../proxy/proxy.ts";
 import { createAccessLog, lineLevel } from "../telemetry/access-log.ts";
 import { resourceOf } from "../telemetry/otlp/resource.ts";
@@ -107,6 +108,22 @@ async function tokenFrom(path: string): Promise<() => Promise<string>> {
   throw new FatalError(`--admin-token-file ${path}: not a token; write one line of visible characters, no blanks`, 2);
 }
 
+/**
+ * Returns the keys that seal MCP sessions. All threads need the same ones, so that a random one is made here.
+ * @throws FatalError for a text that is not a list of keys; it does not show the text
+ */
+function sessionKeysOf(text: string | undefined, log: Logger): readonly string[] {
+  if (text === undefined) {
+    log.info("MCP sessions end with this process, as SESSION_KEY is not set");
+    return [randomSessionKey()];
+  }
+  try {
+    return parseSessionKeys(text);
+  } catch (error) {
+    throw new FatalError(`--session-key (SESSION_KEY): ${messageOf(error)}; use openssl rand -hex 32`, 2, error);
+  }
+}
+
 const RETIRE_INTERVAL_MS = 60_000;
 
 /** Removes the time series of routes and Binds that no longer exist, after a delay. */
@@ -132,10 +149,12 @@ async function serve(
   { metrics, ownListeners }: Pick<DataPlane, "metrics" | "ownListeners">,
 ): Promise<Serving> {
   const podName = process.env["POD_NAME"];
+  const sessionKeys = sessionKeysOf(options.sessionKey, log);
   const shared = {
     bindAddress: options.bindAddress,
     ownListeners,
     trustedProxies: options.trustedProxies,
+    sessionKeys,
     log: log.child("proxy"),
     resource: resourceOf(process.env, VERSION),
     ...(podName === undefined ? {} : { podName }),

@@ -22,6 +22,8 @@ export interface DataPlaneOptions {
   readonly threadTimeout: number;
   /** Address of the SPIFFE workload API, "unix:///path" or "tcp://address:port"; unset when there is none. */
   readonly spiffeEndpointSocket: string | undefined;
+  /** Comma list of keys that seal MCP sessions; unset for a random one. */
+  readonly sessionKey: string | undefined;
   /** The drain times in seconds (shutdown.ts). */
   readonly drainMin: number | undefined;
   readonly drainMax: number | undefined;

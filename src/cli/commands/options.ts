@@ -91,6 +91,15 @@ export function addDataPlaneOptions(command: Command): Command {
         .env("SPIFFE_ENDPOINT_SOCKET"),
     )
     .addOption(
+      new Option(
+        "--session-key <keys>",
+        "seals MCP sessions: 64 hexadecimal digits, or a comma list whose first key seals and all of which open; " +
+          "without it sessions end with the process; the environment hides it from other users",
+      )
+        .argParser((keys) => (keys === "" ? undefined : keys))
+        .env("SESSION_KEY"),
+    )
+    .addOption(
       secondsOption("--drain-min <seconds>", "after the word to stop, connections are accepted so long (0)").env(
         "CONNECTION_MIN_TERMINATION_DEADLINE",
       ),

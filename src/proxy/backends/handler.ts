@@ -14,11 +14,12 @@ import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
 import type { Callout } from "../callouts/callout.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
 import type { Catalogs } from "../llm/cost/catalogs.ts";
+import type { Sessions } from "../mcp/session/sessions.ts";
 import type { PickDeps } from "../balancing/pick.ts";
 import type { ConnectionSettings, UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";
 import type { RequestAuth, SigningScope } from "../upstream/auth.ts";
-import type { Upstream } from "../upstream/upstream.ts";
+import type { CallTarget, Upstream } from "../upstream/upstream.ts";
 
 export type BackendHandler = (exchange: RoutedExchange) => Promise<Reply>;
 
@@ -47,14 +48,26 @@ interface HostDefaults {
   readonly signingScope?: SigningScope;
 }
 
+/** An endpoint of another backend, with what a call to that backend needs besides. */
+export interface ServiceEndpoint extends Pick<CallTarget, "authority" | "auth" | "signingScope" | "http"> {
+  readonly target: UpstreamTarget;
+  readonly record: EndpointStats;
+  /** "address:port". */
+  readonly name: string;
+}
+
 /** Dependencies of a backend on the process and on the place that it is compiled for. */
 export interface BackendDeps extends EndpointDeps {
   /** Key of the backend; connections are retired by it. */
   readonly owner: string;
+  /** The backend with the policies of the place: handlers of equal place replace each other. */
+  readonly place: string;
   readonly log: Logger;
   /** Prices and tags of models, by Gateway. */
   readonly catalogs: Pick<Catalogs, "of">;
   readonly upstream: Upstream;
+  /** The MCP sessions of this thread, which outlive changes of the configuration. */
+  readonly sessions: Sessions;
   /**
    * Merges the settings in force: Gateway < listener < route < rule < backend < section, then the inline ones of the
    * object.
@@ -76,6 +89,12 @@ export interface BackendDeps extends EndpointDeps {
    * @throws ProxyError backend_invalid, endpoint_unavailable
    */
   readonly destination: (backendKey: string) => ResolvedEndpoint;
+  /**
+   * Picks an endpoint of a Service, or the one of this name, even when it is ejected.
+   * @returns undefined when the Service no longer has the endpoint of this name
+   * @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused
+   */
+  readonly serviceEndpoint: (backendKey: string, pinned: string | undefined) => ServiceEndpoint | undefined;
   /** Returns the client of a guard service. */
   readonly callout: (service: ExternalService | undefined) => Callout;
   /** Returns the client of a guard service at a public host, called with settings of its own over TLS. */

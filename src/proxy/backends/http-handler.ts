@@ -41,6 +41,8 @@ export interface Destination {
    * destination
    */
   pick(pickOptions?: PickOptions, asked?: RequestedAuthority): EndpointState;
+  /** Returns the endpoint of this name while the destination has it; unset where there is no choice of endpoints. */
+  readonly find?: (name: string) => EndpointState | undefined;
   target(endpoint: EndpointState): UpstreamTarget;
   /** Name for a Host header; undefined when the destination has none. */
   readonly hostname: string | undefined;
@@ -95,6 +97,7 @@ export function serviceDestination(
       if (endpoint === undefined) throw new ProxyError("endpoint_unavailable");
       return endpoint;
     },
+    find: (name) => set.find(name),
     target: (endpoint) => endpoint.target(connection, hostname),
     hostname: hostname === "" ? undefined : hostname,
     service: hostname === "" ? undefined : `${hostname}:${port}`,

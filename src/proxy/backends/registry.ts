@@ -25,6 +25,8 @@ import type { Callouts } from "../callouts/callouts.ts";
 import { ProxyError, type ProxyErrorCode } from "../exchange/errors.ts";
 import type { Catalogs } from "../llm/cost/catalogs.ts";
 import { createLlmHandler } from "../llm/handler.ts";
+import { createMcpHandler } from "../mcp/handler.ts";
+import type { Sessions } from "../mcp/session/sessions.ts";
 import { ModelStore } from "../llm/models/store.ts";
 import { createModelsHandler } from "../llm/models/handler.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
@@ -35,13 +37,14 @@ import { SessionKey } from "../balancing/affinity.ts";
 import { AuthCompiler } from "./auth/index.ts";
 import { placeOfAuth, printObject } from "./auth/place.ts";
 import { authorityOf, beginCall } from "./own-call.ts";
+import { isAgent, protocolOf, subtypeOf } from "./backend-kind.ts";
 import { backendName } from "./backend-name.ts";
 import type { PickDeps } from "../balancing/pick.ts";
 import { connectionOf, type UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import { dumpOf, type EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";
 import { EndpointSet, type ProxyLocality } from "../balancing/endpoints.ts";
-import type { BackendDeps, BackendHandler, ResolvedEndpoint } from "./handler.ts";
+import type { BackendDeps, BackendHandler, ResolvedEndpoint, ServiceEndpoint } from "./handler.ts";
 import {
   createHttpHandler,
   serviceDestination,
@@ -86,6 +89,7 @@ export interface RegistryOptions extends PickDeps {
   readonly upstream: Upstream;
   readonly policies: PolicySet;
   readonly catalogs: Catalogs;
+  readonly sessions: Sessions;
   readonly expression: BackendDeps["expression"];
   /** Shared memory for the statistics of endpoints, used by all threads of the replica. */
   readonly slots: SharedTable;
@@ -224,7 +228,7 @@ export class BackendRegistry {
   #build(key: string, outer: BackendHandle["outer"]): Pick<BackendHandle, "info" | "handler"> {
     const message = this.#backends.get(key);
     const { name, type } = this.identityOf(key);
-    const info = { name, type, protocol: type === "ai" ? "llm" : "http" };
+    const info = { name, type, protocol: protocolOf(type) };
     if (message === undefined) return { info, handler: failingHandler("backend_invalid", key) };
     try {
       return { info, handler: this.#handler(message, outer) };
@@ -239,6 +243,7 @@ export class BackendRegistry {
     const deps = this.#deps(message, outer);
     this.#refuseIfClosed(message.key, "");
     if (message.kind.case === "ai") return createLlmHandler(message.kind.value, deps);
+    if (message.kind.case === "mcp") return createMcpHandler(message.kind.value, deps);
     if (message.kind.case === "models")
       return createModelsHandler(message.kind.value, this.models.of(message.key), deps);
     const settings = deps.settings("", undefined);
@@ -268,12 +273,15 @@ export class BackendRegistry {
   }
 
   #deps(message: Backend, outer: BackendHandle["outer"]): BackendDeps {
-    const { log, upstream, policies, expression, random, nowMs, identities, meterOf, catalogs } = this.#options;
+    const { log, upstream, policies, expression, random, nowMs, identities, meterOf, catalogs, sessions } =
+      this.#options;
     const { key } = message;
     return {
-      meter: meterOf?.(backendName(key), this.identityOf(key).type === "ai" ? "Llm" : "Http"),
+      meter: meterOf?.(backendName(key), subtypeOf(this.identityOf(key).type)),
       owner: key,
+      place: `${key}|${levelsId(outer)}`,
       catalogs,
+      sessions,
       expression,
       random,
       nowMs,
@@ -297,6 +305,7 @@ export class BackendRegistry {
         return connectionOf({ tls, tcp, proxy: this.#tunnels.of(tunnel) });
       },
       destination: (other) => this.#resolveEndpoint(other),
+      serviceEndpoint: (other, pinned) => this.#serviceEndpoint(other, pinned),
       auth: (block) => this.#auth.compile(block),
       ...createGuardServices(this.#options.callouts, this.#tunnels, {
         owner: key,
@@ -328,6 +337,14 @@ export class BackendRegistry {
     const { destination } = this.#destinationOf(key);
     const endpoint = destination.pick();
     return { target: destination.target(endpoint), record: endpoint.record };
+  }
+
+  #serviceEndpoint(key: string, pinned: string | undefined): ServiceEndpoint | undefined {
+    const { destination, authority, auth, http } = this.#destinationOf(key);
+    const endpoint = pinned === undefined ? destination.pick() : destination.find?.(pinned);
+    if (endpoint === undefined) return undefined;
+    const { name, record } = endpoint;
+    return { target: destination.target(endpoint), record, name, authority, auth, http };
   }
 
   /** Does the same for a connection of raw bytes. @param levels as for `acquire` @throws ProxyError also request_invalid */
@@ -381,11 +398,6 @@ function levelsId(outer: BackendHandle["outer"]): string {
 interface CompiledDestination extends Omit<CallTarget, "target" | "begin"> {
   readonly destination: Destination;
   readonly session: SessionKey | undefined;
-}
-
-/** Decides whether requests to the backend are those of the Agent2Agent protocol. */
-function isAgent({ kind }: Backend): boolean {
-  return kind.case === "a2a" || (kind.case === "service" && kind.value.a2a);
 }
 
 function failingHandler(code: ProxyErrorCode, detail: string): BackendHandler {

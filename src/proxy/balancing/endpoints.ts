@@ -68,6 +68,10 @@ export class EndpointSet {
     return this.#known.values();
   }
 
+  find(name: string): EndpointState | undefined {
+    return this.#known.get(name);
+  }
+
   get isEmpty(): boolean {
     return this.#known.size === 0;
   }

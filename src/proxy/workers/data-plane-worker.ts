@@ -82,6 +82,7 @@ const proxy = createProxy({
   resource: settings.resource,
   ...(settings.spiffeEndpoint === undefined ? {} : { spiffeEndpoint: settings.spiffeEndpoint }),
   ...(settings.ownListeners === undefined ? {} : { ownListeners: new OwnListeners(settings.ownListeners) }),
+  sessionKeys: settings.sessionKeys,
   shared: openShared(settings.shared, settings.thread),
   portOf: ({ key, port }) => main.ask("port", { bind: key, port }),
   telemetry: { metrics, accessLog },

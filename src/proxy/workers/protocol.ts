@@ -28,6 +28,8 @@ export interface WorkerSettings {
   readonly spiffeEndpoint: string | undefined;
   /** Shared memory of OwnListeners. */
   readonly ownListeners: SharedArrayBuffer | undefined;
+  /** Keys that seal MCP sessions. */
+  readonly sessionKeys: readonly string[];
   readonly version: string;
   readonly resource: Reporter;
   /** The log filter as `printLogFilter` writes it. */

@@ -30,6 +30,7 @@ import type { OpenListener } from "../listeners/binds/binds.ts";
 import type { Proxy, ProxyState } from "../proxy.ts";
 import { newestRows, type CredentialDump } from "../tokens/report.ts";
 import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
+import { randomSessionKey } from "../mcp/session/session-keys.ts";
 import { observeHealth } from "../observability/observations.ts";
 import { heapLimitMib } from "./heap-limit.ts";
 import { PortAllocator } from "./port-allocator.ts";
@@ -58,6 +59,8 @@ export interface WorkersOptions {
   readonly resource?: Reporter;
   readonly spiffeEndpoint?: string;
   readonly ownListeners?: OwnListeners;
+  /** Keys that seal MCP sessions; without them the threads share a random one. */
+  readonly sessionKeys?: readonly string[];
   readonly metrics?: Metrics;
   readonly clock?: Clock;
   /** Replaces a thread whose event loop is blocked for this long; 0 disables. */
@@ -120,6 +123,7 @@ class WorkerPool implements Workers {
     // The main thread has the last number: it serves nothing, and frees the shared slots of dead threads.
     const shared = allocateShared(count + 1);
     this.#shared = openShared(shared, count);
+    const sessionKeys = options.sessionKeys ?? [randomSessionKey()];
     this.#watchdog = new Watchdog(shared.beats, options.stuckAfterMs ?? STUCK_AFTER_MS);
     const heapMib = heapLimitMib(count, options.memoryBytes);
     this.#start = (thread) =>
@@ -133,6 +137,7 @@ class WorkerPool implements Workers {
           locality: options.locality,
           spiffeEndpoint: options.spiffeEndpoint,
           ownListeners: options.ownListeners?.memory,
+          sessionKeys,
           version: options.version,
           resource: options.resource ?? resourceOf({}, options.version),
           logFilter: printLogFilter(options.filter),

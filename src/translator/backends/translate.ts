@@ -29,6 +29,7 @@ import { SecretReader, type SecretCollections } from "../references/secrets.ts";
 import { unsupportedFields } from "../shared/unsupported-fields.ts";
 import { translateA2a } from "./a2a.ts";
 import { backendsOf, translateLlm } from "./llm/llm.ts";
+import { servicesOf, translateMcp } from "./mcp.ts";
 import type { FullSettingsContext } from "./settings/context.ts";
 import { translateSettings } from "./settings/settings.ts";
 import { checkDestination, translateStatic } from "./static.ts";
@@ -148,7 +149,11 @@ const VARIANTS: {
   },
   dynamicForwardProxy: () => ({ kind: { case: "dynamic", value: create(DynamicBackendSchema) } }),
   cloudA: (_variant, context) => unserved("cloudA", context),
-  mcp: (_variant, context) => unserved("mcp", context),
+  mcp(variant, { reporter, ...context }) {
+    const reports = { error: reporter("error", "spec.mcp"), warning: reporter("warning", "spec.mcp") };
+    const value = translateMcp(variant, { ...context, ...reports });
+    return { kind: { case: "mcp", value }, uses: servicesOf(value) };
+  },
 };
 
 function unserved(name: GwBackendSpecKind, { reporter }: VariantContext): Translated {

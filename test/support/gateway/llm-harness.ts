@@ -21,6 +21,9 @@ import { testMembers } from "./endpoints.ts";
 import type { BackendDeps } from "../../../src/proxy/backends/handler.ts";
 import { connectionOf, type UpstreamTarget } from "../../../src/proxy/upstream/dial/connection-settings.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse } from "../../../src/proxy/upstream/upstream.ts";
+import { sealOf } from "../../../src/proxy/mcp/session/session-keys.ts";
+import { Sessions } from "../../../src/proxy/mcp/session/sessions.ts";
+import { allocateShared, openShared } from "../../../src/proxy/shared-state.ts";
 import { ProxyError } from "../../../src/proxy/exchange/errors.ts";
 import { Catalogs } from "../../../src/proxy/llm/cost/catalogs.ts";
 import type { Ledger } from "../../../src/proxy/llm/call/ledger.ts";
@@ -177,6 +180,7 @@ export function testDeps(upstream: Upstream): BackendDeps {
   return {
     ...testMembers(),
     owner: "backend/test",
+    place: "backend/test|",
     catalogs: new Catalogs(),
     log: createLogger({ level: "off", modules: new Map() }, () => undefined),
     upstream,
@@ -184,9 +188,11 @@ export function testDeps(upstream: Upstream): BackendDeps {
       create(BackendSettingsSchema, { ...defaults, ...inline }),
     auth: compileAuth,
     connection: ({ tls, tcp }) => connectionOf({ tls, tcp }),
+    sessions: new Sessions(sealOf([]), openShared(allocateShared(1), 0).sessions),
     destination: () => {
       throw new ProxyError("backend_invalid");
     },
+    serviceEndpoint: () => undefined,
     callout: () => {
       throw new ProxyError("backend_invalid");
     },

@@ -24,7 +24,9 @@ export interface WorkersPlane {
 export async function startWorkers(
   context: Pick<ProofContext, "after">,
   resources: Resource[],
-  options: Partial<Pick<WorkersOptions, "count" | "clock" | "ports" | "spiffeEndpoint" | "stuckAfterMs" | "memoryBytes">> = {},
+  options: Partial<
+    Pick<WorkersOptions, "count" | "clock" | "ports" | "spiffeEndpoint" | "stuckAfterMs" | "memoryBytes">
+  > = {},
 ): Promise<WorkersPlane> {
   const { log, lines } = recordingLog();
   const written: string[] = [];

@@ -47,6 +47,8 @@ const SECOND_VALUES: Readonly<Record<string, ChangeValue>> = {
   "proxyProtocol.mode": swap("Strict", "Optional"),
   "proxyProtocol.version": swap("V1", "V2"),
   "strategy.inheritance": swap("Default", "Override"),
+  prefixMode: (mode) => (mode === "Always" ? "Never" : "Always"),
+  sessionRouting: swap("Stateful", "Stateless"),
   "traffic.phase": swap("PreRouting", "PostRouting"),
   "tunnel.mode": swap("Auto", "Connect"),
   // Prompt guards

@@ -3,6 +3,7 @@
  * span, the signature and the time limit. The LLM handler and the operations use it.
  */
 import { Attempt } from "../../backends/attempt.ts";
+import { deadlineOfCall } from "../../backends/call-deadline.ts";
 import type { Outgoing } from "../../backends/transformation.ts";
 import type { Body } from "../../exchange/body.ts";
 import type { Reply, RoutedExchange } from "../../exchange/exchange.ts";
@@ -11,7 +12,7 @@ import type { OutboundSpan } from "../../observability/tracing/outbound-span.ts"
 import type { RequestTrace } from "../../observability/tracing/request-trace.ts";
 import { nameOfTarget } from "../../upstream/dial/connection-settings.ts";
 import { fixedVersion } from "../../upstream/http-version.ts";
-import type { Upstream, UpstreamRequest, UpstreamResponse } from "../../upstream/upstream.ts";
+import type { Upstream, UpstreamResponse } from "../../upstream/upstream.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Ledger } from "./ledger.ts";
 import type { ProviderCall } from "../providers/provider.ts";
@@ -56,7 +57,7 @@ export async function sendCall(call: Call, exchange: RoutedExchange, upstream: U
       headers,
       body,
       upgrade,
-      ...deadlineOf(exchange, performance.now(), limits?.requestTimeoutMs || Infinity),
+      ...deadlineOfCall(exchange, performance.now(), limits?.requestTimeoutMs || Infinity),
       abort: exchange,
     });
     const answer = { ...response };
@@ -92,15 +93,4 @@ function spanOf(
       ["gen_ai.request.model", model],
     ],
   });
-}
-
-/** Returns the earlier of the request's deadline and the limit of one attempt. */
-function deadlineOf(
-  { deadlineAtMs, backendTimeoutMs }: RoutedExchange,
-  startedAtMs: number,
-  timeoutMs: number,
-): Pick<UpstreamRequest, "deadlineAtMs" | "timeoutCode"> {
-  const attemptAtMs = startedAtMs + Math.min(backendTimeoutMs ?? Infinity, timeoutMs);
-  if (attemptAtMs < (deadlineAtMs ?? Infinity)) return { deadlineAtMs: attemptAtMs, timeoutCode: "backend_timeout" };
-  return { deadlineAtMs, timeoutCode: "request_timeout" };
 }

@@ -28,7 +28,7 @@ export interface McpAnswer {
    */
   readonly only: Message | undefined;
   /** Messages in order of arrival. For a request the response to it is the last one. Read at most once. */
-  readonly messages: AsyncIterable<Message>;
+  readonly messages: AsyncIterable<Message> | Iterable<Message>;
   /** Body of an answer with an error status, to be passed on; it then has no messages. */
   readonly body: Buffer | undefined;
   /** Stops reading; also closes the request to the target. */

@@ -6,6 +6,7 @@ export type OutboundKind = "Primary" | "Policy" | "Mirror";
 export type OutboundSubtype =
   | "Http"
   | "Llm"
+  | "Mcp"
   | "ExtAuthz"
   | "ExtProc"
   | "RateLimit"

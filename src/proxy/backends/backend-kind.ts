@@ -1,0 +1,21 @@
+/** What the kind of a backend means for reports, and for the protocol that is spoken with it. The registry uses it. */
+import type { Backend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { OutboundSubtype } from "../observability/tracing/outbound.ts";
+
+const SUBTYPES: Readonly<Record<string, OutboundSubtype>> = { ai: "Llm", mcp: "Mcp" };
+const PROTOCOLS: Readonly<Record<string, string>> = { ai: "llm", mcp: "mcp" };
+
+/** Returns the label of calls in metrics. @param type of the backend in reports */
+export function subtypeOf(type: string): OutboundSubtype {
+  return SUBTYPES[type] ?? "Http";
+}
+
+/** Returns `backend.protocol` of expressions and logs. @param type of the backend in reports */
+export function protocolOf(type: string): string {
+  return PROTOCOLS[type] ?? "http";
+}
+
+/** Decides whether requests to the backend are those of the Agent2Agent protocol. */
+export function isAgent({ kind }: Backend): boolean {
+  return kind.case === "a2a" || (kind.case === "service" && kind.value.a2a);
+}

@@ -1,0 +1,72 @@
+/** Reads what an MCP client posts: checks its headers, holds the body and finds its messages. */
+import type { HeaderList } from "../../../lib/header-list.ts";
+import type { RoutedExchange } from "../../exchange/exchange.ts";
+import { ERROR_CODES, McpError } from "../mcp-error.ts";
+import { readMessages, type Message } from "../message/message.ts";
+import { refuseHiddenVersion } from "./routing-headers.ts";
+import { BATCH_VERSION } from "./versions.ts";
+
+const JSON_TYPE = "application/json";
+const EVENT_TYPE = "text/event-stream";
+
+export interface Post {
+  readonly messages: readonly Message[];
+  readonly isBatch: boolean;
+  /** @throws McpError when this version has no batches and the body is one */
+  checkBatch(version: string): void;
+}
+
+/** @param version of the header @throws McpError with status 400, 406, 413 or 415; ProxyError when the client left */
+export async function readPost(exchange: RoutedExchange, version: string | undefined): Promise<Post> {
+  checkHeaders(exchange.requestHeaders);
+  const body = await exchange.bufferRequestBody(exchange.requestLimitBytes);
+  if (body === undefined) throw new McpError(ERROR_CODES.invalidRequest, "the message is too large", { status: 413 });
+  const read = readMessages(body);
+  if ("code" in read) {
+    const code = read.code === "parse_error" ? ERROR_CODES.parseError : ERROR_CODES.invalidRequest;
+    throw new InvalidMessage(code, read.reason, read.id);
+  }
+  if (version === undefined) for (const message of read.list) refuseHiddenVersion(message);
+  const { list, isBatch } = read;
+  return { messages: list, isBatch, checkBatch: (spoken) => checkBatch(isBatch, spoken) };
+}
+
+/** An error about a message of which only the id could be read. */
+export class InvalidMessage extends McpError {
+  readonly id: string | undefined;
+
+  constructor(code: number, reason: string, id: string | undefined) {
+    super(code, `Invalid message: ${reason}`, { status: 400 });
+    this.id = id;
+  }
+}
+
+/** @throws McpError with status 406 */
+export function requireEventStream(headers: HeaderList): void {
+  if (!accepted(headers).includes(EVENT_TYPE)) throw notAcceptable(`Accept must name ${EVENT_TYPE}`);
+}
+
+function checkHeaders(headers: HeaderList): void {
+  const types = accepted(headers);
+  if (!types.includes(JSON_TYPE) || !types.includes(EVENT_TYPE))
+    throw notAcceptable(`Accept must name ${JSON_TYPE} and ${EVENT_TYPE}`);
+  const type = (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase();
+  const coding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
+  if (type !== JSON_TYPE || coding !== "identity")
+    throw new McpError(ERROR_CODES.invalidRequest, `Unsupported Media Type: Content-Type must be ${JSON_TYPE}`, {
+      status: 415,
+    });
+}
+
+function accepted(headers: HeaderList): string {
+  return headers.getAll("accept").join(",").toLowerCase();
+}
+
+function notAcceptable(reason: string): McpError {
+  return new McpError(ERROR_CODES.invalidRequest, `Not Acceptable: ${reason}`, { status: 406 });
+}
+
+function checkBatch(isBatch: boolean, version: string): void {
+  if (!isBatch || version === BATCH_VERSION) return;
+  throw new McpError(ERROR_CODES.invalidRequest, `batches exist only in ${BATCH_VERSION}`, { status: 400 });
+}

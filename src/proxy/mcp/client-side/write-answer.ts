@@ -1,0 +1,117 @@
+/**
+ * Writes answers to MCP clients: one message as JSON, several as a stream of events, the refusal of a target as it came.
+ * `streamable-http.ts` uses it.
+ */
+import { HeaderList } from "../../../lib/header-list.ts";
+import type { BodySink, BodyStream } from "../../exchange/body.ts";
+import type { Reply } from "../../exchange/exchange.ts";
+import type { Message } from "../message/message.ts";
+import type { McpAnswer } from "../targets/target.ts";
+
+/** Interval of comments on a stream, which proxies in between would else take for dead. */
+const COMMENT_MS = 15_000;
+const COMMENT = Buffer.from(":\n\n");
+
+/** Makes the bytes of an error response that ends a stream; undefined for streams that answer no request. */
+export type PrintFailure = ((error: unknown) => Buffer) | undefined;
+
+export function jsonReply(bytes: Buffer, status = 200): Reply {
+  return { status, headers: new HeaderList(["content-type", "application/json"]), body: bytes, upstream: true };
+}
+
+/** The answer to notifications and responses. */
+export function acceptedReply(): Reply {
+  return { status: 202, headers: new HeaderList(), body: null, upstream: true };
+}
+
+/** @param view the bytes that the client gets of a message */
+export function answerReply(
+  { status, headers, body, only, messages, cancel }: McpAnswer,
+  view: (message: Message) => Buffer,
+  printFailure: PrintFailure,
+): Reply {
+  if (body !== undefined) return { status, headers, body, upstream: true };
+  if (only !== undefined) return jsonReply(view(only));
+  return eventReply(new EventBody(messages, { view, printFailure, cancel }));
+}
+
+export function eventReply(body: BodyStream): Reply {
+  const headers = new HeaderList(["content-type", "text/event-stream", "cache-control", "no-cache"]);
+  return { status: 200, headers, body, upstream: true };
+}
+
+/** Prints a message as an event. Line breaks can only be white space of the JSON, as strings escape them. */
+function eventOf(message: Buffer): Buffer {
+  const hasBreaks = message.includes(0x0a) || message.includes(0x0d);
+  const data = hasBreaks ? Buffer.from(message.toString("utf8").replace(/\r\n|\r|\n/g, "\ndata: ")) : message;
+  return Buffer.concat([HEAD, data, TAIL]);
+}
+
+const HEAD = Buffer.from("event: message\ndata: ");
+const TAIL = Buffer.from("\n\n");
+
+interface EventBodyOptions {
+  readonly view: (message: Message) => Buffer;
+  readonly printFailure: PrintFailure;
+  readonly cancel: () => void;
+}
+
+/** A stream of events. It takes the next message only when the client has room for it. */
+export class EventBody implements BodyStream {
+  readonly #messages: AsyncIterable<Message> | Iterable<Message>;
+  readonly #options: EventBodyOptions;
+  #room: PromiseWithResolvers<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isOver = false;
+
+  constructor(messages: AsyncIterable<Message> | Iterable<Message>, options: EventBodyOptions) {
+    this.#messages = messages;
+    this.#options = options;
+  }
+
+  read(sink: BodySink): void {
+    this.#timer = setInterval(comment, COMMENT_MS, sink);
+    this.#timer.unref();
+    void this.#write(sink);
+  }
+
+  resume(): void {
+    this.#room?.resolve();
+    this.#room = undefined;
+  }
+
+  destroy(): void {
+    if (this.#isOver) return;
+    this.#end();
+    this.#options.cancel();
+    this.resume();
+  }
+
+  async #write(sink: BodySink): Promise<void> {
+    const { view, printFailure } = this.#options;
+    try {
+      for await (const message of this.#messages) {
+        if (this.#isOver) return;
+        if (sink.data(eventOf(view(message)))) continue;
+        this.#room = Promise.withResolvers();
+        await this.#room.promise;
+        if (this.#isOver) return;
+      }
+    } catch (error) {
+      if (this.#isOver) return;
+      if (printFailure !== undefined) sink.data(eventOf(printFailure(error)));
+    }
+    if (this.#isOver) return;
+    this.#end();
+    sink.end([]);
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    clearInterval(this.#timer);
+  }
+}
+
+function comment(sink: BodySink): void {
+  sink.data(COMMENT);
+}

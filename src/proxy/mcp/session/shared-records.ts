@@ -1,0 +1,97 @@
+/**
+ * Short records that all threads of a replica see, by digest: which sessions were ended, and which session ids targets
+ * issued when a session was healed. Places are in one SharedArrayBuffer; each has a lock word that a writer takes with
+ * one atomic operation and a reader compares before and after (seqlock). A digest has a few places; the oldest record in
+ * them makes room for a new one, so that the memory is bounded.
+ *
+ *     lock (4) │ length (4) │ time (8) │ digest (16) │ bytes
+ *
+ * A thread that dies while it writes leaves its place locked; that place is then lost, and nothing else.
+ */
+
+const HEADER_BYTES = 16;
+const HEAD_BYTES = 32;
+const DIGEST_BYTES = 16;
+/** Places in which a digest may stand. */
+const WINDOW = 8;
+
+/** @param maxBytes of one record, without its head */
+export function allocateRecords(capacity: number, maxBytes: number): SharedArrayBuffer {
+  const place = HEAD_BYTES + Math.ceil(maxBytes / 8) * 8;
+  const buffer = new SharedArrayBuffer(HEADER_BYTES + capacity * place);
+  new Int32Array(buffer, 0, 2).set([capacity, place]);
+  return buffer;
+}
+
+export class SharedRecords {
+  readonly #ints: Int32Array;
+  readonly #times: Float64Array;
+  readonly #bytes: Buffer;
+  readonly #capacity: number;
+  readonly #place: number;
+
+  constructor(buffer: SharedArrayBuffer) {
+    const [capacity = 0, place = 0] = new Int32Array(buffer, 0, 2);
+    this.#ints = new Int32Array(buffer);
+    this.#times = new Float64Array(buffer);
+    this.#bytes = Buffer.from(buffer);
+    this.#capacity = capacity;
+    this.#place = place;
+  }
+
+  /** @param digest 32 hexadecimal digits @param timeMs of the record, for `maxAgeMs` of `get` */
+  put(digest: string, bytes: Buffer, timeMs: number): boolean {
+    if (bytes.length > this.#place - HEAD_BYTES) return false;
+    const key = Buffer.from(digest, "hex");
+    const at = this.#find(key) ?? this.#oldest(key);
+    const lock = at / 4;
+    const before = Atomics.load(this.#ints, lock);
+    // An odd number means that another thread writes here now.
+    if (before % 2 !== 0 || Atomics.compareExchange(this.#ints, lock, before, before + 1) !== before) return false;
+    this.#ints[lock + 1] = bytes.length;
+    this.#times[(at + 8) / 8] = timeMs;
+    key.copy(this.#bytes, at + 16);
+    bytes.copy(this.#bytes, at + HEAD_BYTES);
+    Atomics.store(this.#ints, lock, (before + 2) | 0);
+    return true;
+  }
+
+  /** @returns undefined when there is no record of this digest, or an older one */
+  get(digest: string, sinceMs: number): Buffer | undefined {
+    const key = Buffer.from(digest, "hex");
+    const at = this.#find(key);
+    if (at === undefined) return undefined;
+    const lock = at / 4;
+    const before = Atomics.load(this.#ints, lock);
+    const length = this.#ints[lock + 1] ?? 0;
+    const copy = Buffer.from(this.#bytes.subarray(at + HEAD_BYTES, at + HEAD_BYTES + length));
+    const timeMs = this.#times[(at + 8) / 8] ?? 0;
+    const isWhole = before % 2 === 0 && this.#isAt(at, key) && Atomics.load(this.#ints, lock) === before;
+    return isWhole && timeMs >= sinceMs ? copy : undefined;
+  }
+
+  #find(key: Buffer): number | undefined {
+    for (let offset = 0; offset < WINDOW; offset++) {
+      const at = this.#at(key, offset);
+      if (this.#isAt(at, key)) return at;
+    }
+    return undefined;
+  }
+
+  #oldest(key: Buffer): number {
+    let oldest = this.#at(key, 0);
+    for (let offset = 1; offset < WINDOW; offset++) {
+      const at = this.#at(key, offset);
+      if ((this.#times[(at + 8) / 8] ?? 0) < (this.#times[(oldest + 8) / 8] ?? 0)) oldest = at;
+    }
+    return oldest;
+  }
+
+  #isAt(at: number, key: Buffer): boolean {
+    return this.#bytes.compare(key, 0, DIGEST_BYTES, at + 16, at + 16 + DIGEST_BYTES) === 0;
+  }
+
+  #at(key: Buffer, offset: number): number {
+    return HEADER_BYTES + ((key.readUInt32LE(0) + offset) % this.#capacity) * this.#place;
+  }
+}

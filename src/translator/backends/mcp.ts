@@ -1,0 +1,101 @@
+/**
+ * Translates `mcp` of a GwBackend: servers of the Model Context Protocol at an address or behind a Service of the same
+ * namespace. `translate.ts` uses it. A Service without endpoints is sent all the same, as it may get some later.
+ */
+import { create } from "@bufbuild/protobuf";
+import type { MCPBackend, McpTarget as ApiTarget, McpTargetSelector } from "../../../generated/types/mcp.ts";
+import {
+  McpBackendSchema,
+  McpPrefixMode,
+  McpTargetSchema,
+  type DestinationScope,
+  type McpBackend,
+  type McpTarget,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { servicePortKey } from "../../ir/keys.ts";
+import type { Readable } from "../../lib/collections/collection.ts";
+import type { Read } from "../../lib/collections/graph.ts";
+import { within, type Report } from "../shared/report.ts";
+import type { ServiceView } from "../shared/views.ts";
+import type { FullSettingsContext } from "./settings/context.ts";
+import { translateSettings } from "./settings/settings.ts";
+import { checkDestination, translateStatic } from "./static.ts";
+
+export interface McpContext {
+  readonly namespace: string;
+  readonly services: Readable<ServiceView>;
+  readonly destinationScope: DestinationScope;
+  readonly settings: FullSettingsContext;
+  readonly read: Read;
+  readonly error: Report;
+  readonly warning: Report;
+}
+
+const DEFAULT_PATH = "/mcp";
+
+const PREFIX_MODES: Readonly<Record<NonNullable<MCPBackend["prefixMode"]>, McpPrefixMode>> = {
+  Conditional: McpPrefixMode.UNSPECIFIED,
+  Always: McpPrefixMode.ALWAYS,
+  Never: McpPrefixMode.NEVER,
+};
+
+export function translateMcp(
+  { targets, sessionRouting, failureMode, prefixMode = "Conditional" }: MCPBackend,
+  context: McpContext,
+): McpBackend {
+  return create(McpBackendSchema, {
+    targets: targets.flatMap((target, at) => {
+      const path = `targets[${at}]`;
+      const { error, warning } = context;
+      return translateEntry(target, { ...context, error: within(error, path), warning: within(warning, path) });
+    }),
+    stateless: sessionRouting === "Stateless",
+    failOpen: failureMode === "FailOpen",
+    prefixMode: PREFIX_MODES[prefixMode],
+  });
+}
+
+/** Returns the keys of the Backends that targets are behind. */
+export function servicesOf({ targets }: McpBackend): string[] {
+  return targets.flatMap(({ place }) => (place.case === "backend" ? [place.value] : []));
+}
+
+function translateEntry({ name, static: target }: McpTargetSelector, context: McpContext): McpTarget[] {
+  if (target === undefined) return [];
+  const inner = {
+    ...context,
+    error: within(context.error, "static"),
+    warning: within(context.warning, "static"),
+  };
+  return [translateTarget(name, target, inner)];
+}
+
+function translateTarget(name: string, target: ApiTarget, context: McpContext): McpTarget {
+  const { path, policies } = target;
+  const settings = translateSettings(policies, context.settings, within(context.error, "policies"));
+  return create(McpTargetSchema, {
+    name,
+    place: placeOf(target, context),
+    path: rooted(path ?? DEFAULT_PATH),
+    ...(settings === undefined ? {} : { settings }),
+  });
+}
+
+function placeOf({ host, backendRef, port }: ApiTarget, context: McpContext): McpTarget["place"] {
+  const { namespace, services, read, destinationScope, error, warning } = context;
+  if (backendRef === undefined) {
+    const place = { host: host ?? "", port };
+    const found = checkDestination(place, destinationScope);
+    if (found !== undefined) error(found.path, found.message);
+    return { case: "static", value: translateStatic(place, destinationScope) };
+  }
+  const service = read.get(services, `${namespace}/${backendRef.name}`);
+  if (service === undefined) error("backendRef", `Service ${namespace}/${backendRef.name} not found`);
+  else if (!service.ports.some((candidate) => candidate.port === port))
+    warning("port", `Service ${namespace}/${backendRef.name} has no TCP port ${port}`);
+  return { case: "backend", value: servicePortKey(namespace, backendRef.name, port) };
+}
+
+function rooted(path: string): string {
+  return path.startsWith("/") ? path : `/${path}`;
+}

@@ -1,0 +1,273 @@
+/** An MCP backend with one target: the official client and the official server talk through the gateway. */
+import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
+import { createServer as createHttp2Server, type Http2ServerResponse } from "node:http2";
+import { createServer as createHttpsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { ListRootsRequestSchema, LoggingMessageNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import { call } from "../../support/clients/http.ts";
+import { connectMcp, INITIALIZE, MCP_HEADERS } from "../../support/clients/mcp.ts";
+import { documents, GATEWAY, route, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
+import { startForwardProxy } from "../../support/servers/forward-proxy.ts";
+import { startMcpServer } from "../../support/servers/mcp-server.ts";
+import { keepaliveOptions } from "../../support/servers/socket-options.ts";
+import { createSelfSigned } from "../../support/servers/tls-upstream.ts";
+
+/** @param target flow YAML of the members of `static` */
+function mcpBackend(name: string, target: string, more = ""): string {
+  return `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: ${name}}
+spec:
+  mcp:
+    targets: [{name: one, static: ${target}}]
+${more}`;
+}
+
+function startMcp(context: ProofContext, target: string, more = ""): Promise<TestGateway> {
+  return startGateway(context, documents(GATEWAY, mcpBackend("tools", target, more), route("tools", "tools")));
+}
+
+for (const answersJson of [false, true])
+  prove(
+    ["GwBackend spec.mcp.targets[].static.host", "GwBackend spec.mcp.targets[].static.port"],
+    `the official client uses the official server, which answers with ${answersJson ? "JSON" : "events"}`,
+    async (context) => {
+      const server = await startMcpServer(context, { answersJson });
+      const gateway = await startMcp(context, `{host: 127.0.0.1, port: ${server.port}}`);
+      const { client, transport } = await connectMcp(context, `${gateway.url()}/mcp`);
+      assert.equal(client.getServerVersion()?.name, "test");
+      assert.equal(client.getInstructions(), "instructions of test");
+      assert.notEqual(transport.sessionId, undefined);
+      assert.ok(!server.sessions().includes(transport.sessionId ?? ""), "the session id is the gateway's own");
+      const { tools } = await client.listTools();
+      assert.deepEqual(tools.map(({ name }) => name).sort(), ["ask", "count", "echo"]);
+      const called = await client.callTool({ name: "echo", arguments: { text: "x".repeat(100_000) } });
+      assert.deepEqual(called.content, [{ type: "text", text: `test: ${"x".repeat(100_000)}` }]);
+      const { prompts } = await client.listPrompts();
+      assert.deepEqual(
+        prompts.map(({ name }) => name),
+        ["greet"],
+      );
+      const prompt = await client.getPrompt({ name: "greet", arguments: { who: "you" } });
+      assert.deepEqual(prompt.messages[0]?.content, { type: "text", text: "hello you from test" });
+      await client.ping();
+      await client.setLoggingLevel("debug");
+      assert.deepEqual(server.methods().slice(0, 2), ["initialize", "notifications/initialized"]);
+    },
+  );
+
+prove(
+  "GwBackend spec.mcp.targets[].static.host",
+  "progress, requests and log messages of the server reach the client",
+  async (context) => {
+    const server = await startMcpServer(context);
+    const gateway = await startMcp(context, `{host: 127.0.0.1, port: ${server.port}}`);
+    const logged = Promise.withResolvers<unknown>();
+    const { client } = await connectMcp(context, `${gateway.url()}/mcp`, (each) => {
+      each.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: "file:///home" }] }));
+      each.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logged.resolve(params.data));
+    });
+    const seen: number[] = [];
+    await client.callTool({ name: "count", arguments: { to: 3 } }, undefined, {
+      onprogress: ({ progress }) => void seen.push(progress),
+    });
+    assert.deepEqual(seen, [1, 2, 3]);
+    const asked = await client.callTool({ name: "ask", arguments: {} });
+    assert.deepEqual(asked.content, [{ type: "text", text: "file:///home" }]);
+    while (!server.calls.some(({ method }) => method === "GET")) await new Promise(setImmediate);
+    for (const each of server.servers()) await each.sendLoggingMessage({ level: "info", data: "said" });
+    assert.equal(await logged.promise, "said");
+  },
+);
+
+prove(
+  "GwBackend spec.mcp.targets[].static.path",
+  "requests go to the path of the target, with its query",
+  async (context) => {
+    const server = await startMcpServer(context);
+    const gateway = await startMcp(context, `{host: 127.0.0.1, port: ${server.port}, path: "/tools?tenant=1"}`);
+    const { client } = await connectMcp(context, `${gateway.url()}/anything`);
+    await client.callTool({ name: "echo", arguments: { text: "a" } });
+    assert.deepEqual(new Set(server.calls.map(({ path }) => path)), new Set(["/tools?tenant=1"]));
+  },
+);
+
+prove(
+  ["GwBackend spec.mcp.targets[].static.policies.auth.key", "GwBackend spec.mcp.targets[].name"],
+  "a target gets the credential of its own policies, and settings of a policy that names it",
+  async (context) => {
+    const server = await startMcpServer(context);
+    const target = `{host: 127.0.0.1, port: ${server.port}, policies: {auth: {key: k1}}}`;
+    const policy = `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwPolicy
+metadata: {name: limits}
+spec:
+  targetRefs: [{group: gwproxy.dev, kind: GwBackend, name: tools, sectionName: one}]
+  backend: {http: {version: HTTP2}}
+`;
+    const manifests = documents(GATEWAY, mcpBackend("tools", target), route("tools", "tools"));
+    const gateway = await startGateway(context, manifests);
+    await connectMcp(context, `${gateway.url()}/mcp`);
+    assert.equal(server.calls[0]?.headers.authorization, "Bearer k1");
+    await gateway.change(documents(manifests, policy));
+    // The server speaks HTTP/1.1 only.
+    const answer = await call(`${gateway.url()}/mcp`, { method: "POST", headers: MCP_HEADERS, body: INITIALIZE });
+    assert.equal(answer.status, 500, answer.body);
+  },
+);
+
+prove(
+  "GwBackend spec.mcp.sessionRouting",
+  "without sessions each request enters the server anew, and leaves it afterwards",
+  async (context) => {
+    const server = await startMcpServer(context);
+    const gateway = await startMcp(context, `{host: 127.0.0.1, port: ${server.port}}`, "    sessionRouting: Stateless");
+    const { client, transport } = await connectMcp(context, `${gateway.url()}/mcp`);
+    assert.equal(transport.sessionId, undefined);
+    const called = await client.callTool({ name: "echo", arguments: { text: "a" } });
+    assert.deepEqual(called.content, [{ type: "text", text: "test: a" }]);
+    assert.deepEqual(server.methods().slice(-3), ["initialize", "notifications/initialized", "tools/call"]);
+    while (server.sessions().length > 0) await new Promise(setImmediate);
+  },
+);
+
+prove(
+  "GwBackend spec.mcp.targets[].static.backendRef.name",
+  "a session stays on the endpoint of the Service that answered first",
+  async (context) => {
+    const servers = [
+      await startMcpServer(context, { name: "first" }),
+      await startMcpServer(context, { name: "second" }),
+    ];
+    const manifests = documents(
+      GATEWAY,
+      mcpBackend("tools", "{backendRef: {name: notes}, port: 80}"),
+      route("tools", "tools"),
+      serviceWith(
+        "notes",
+        servers.map(({ port }) => port),
+      ),
+    );
+    const gateway = await startGateway(context, manifests);
+    for (let session = 0; session < 4; session++) {
+      const { client, transport } = await connectMcp(context, `${gateway.url()}/mcp`);
+      const name = client.getServerVersion()?.name;
+      assert.notEqual(transport.sessionId, undefined);
+      for (let at = 0; at < 4; at++) {
+        const called = await client.callTool({ name: "echo", arguments: { text: "a" } });
+        assert.deepEqual(called.content, [{ type: "text", text: `${name}: a` }]);
+      }
+    }
+  },
+);
+
+prove(
+  "GwBackend spec.mcp.prefixMode",
+  "names carry the target of a single server too, and lead back to it",
+  async (context) => {
+    const server = await startMcpServer(context);
+    const gateway = await startMcp(context, `{host: 127.0.0.1, port: ${server.port}}`, "    prefixMode: Always");
+    const { client } = await connectMcp(context, `${gateway.url()}/mcp`);
+    const { tools } = await client.listTools();
+    assert.deepEqual(tools.map(({ name }) => name).sort(), ["one_ask", "one_count", "one_echo"]);
+    const called = await client.callTool({ name: "one_echo", arguments: { text: "a" } });
+    assert.deepEqual(called.content, [{ type: "text", text: "test: a" }]);
+  },
+);
+
+prove(
+  "GwBackend spec.mcp.failureMode",
+  "a server that is down is left out of what the others answer",
+  async (context) => {
+    const server = await startMcpServer(context);
+    const down = "{host: 127.0.0.1, port: 1}}, {name: two, static: ";
+    const gateway = await startMcp(
+      context,
+      `${down}{host: 127.0.0.1, port: ${server.port}}`,
+      "    failureMode: FailOpen",
+    );
+    const { client } = await connectMcp(context, `${gateway.url()}/mcp`);
+    const { tools } = await client.listTools();
+    assert.deepEqual(tools.map(({ name }) => name).sort(), ["two_ask", "two_count", "two_echo"]);
+  },
+);
+
+const SETTINGS: readonly (readonly [fields: readonly string[], block: string, version: string])[] = [
+  [["http.version"], "http: {version: HTTP2}", "2"],
+  [["tls.insecureSkipVerify"], "tls: {insecureSkipVerify: All}", "tls"],
+];
+for (const [fields, block, expected] of SETTINGS)
+  prove(
+    fields.map((name) => `GwBackend spec.mcp.targets[].static.policies.${name}`),
+    `a target is called as its own policies say: ${block}`,
+    async (context) => {
+      const port = await startAnswering(context, expected);
+      const gateway = await startMcp(context, `{host: 127.0.0.1, port: ${port}, policies: {${block}}}`);
+      const answer = await call(`${gateway.url()}/mcp`, { method: "POST", headers: MCP_HEADERS, body: INITIALIZE });
+      assert.deepEqual([answer.status, answer.body], [200, INITIALIZED]);
+    },
+  );
+
+const KEEPALIVE = ["time", "interval", "retries"].map((name) => `tcp.keepalive.${name}`);
+prove(
+  [...KEEPALIVE, "tunnel.url"].map((name) => `GwBackend spec.mcp.targets[].static.policies.${name}`),
+  "connections to a target are probed, and go through the proxy of its own policies",
+  async (context) => {
+    const { port } = await startMcpServer(context);
+    const proxy = await startForwardProxy(context, { places: { [`far.test:${port}`]: `127.0.0.1:${port}` } });
+    const tcp = "tcp: {keepalive: {time: 50s, interval: 7s, retries: 3}}";
+    const direct = mcpBackend("direct", `{host: 127.0.0.1, port: ${port}, policies: {${tcp}}}`);
+    const tunnel = `tunnel: {url: "http://127.0.0.1:${proxy.port}"}`;
+    const far = mcpBackend("far", `{host: far.test, port: ${port}, policies: {${tunnel}}}`);
+    const gateway = await startGateway(
+      context,
+      documents(GATEWAY, direct, route("direct", "direct", "/direct"), far, route("far", "far", "/far")),
+    );
+    const request = { method: "POST", headers: MCP_HEADERS, body: INITIALIZE };
+    assert.equal((await call(`${gateway.url()}/direct`, request)).status, 200);
+    assert.deepEqual(await keepaliveOptions(port), { seconds: 50, intervalSeconds: 7, probes: 3 });
+    assert.equal((await call(`${gateway.url()}/far`, request)).status, 200);
+    assert.deepEqual(proxy.asked, [`POST http://far.test:${port}/mcp`]);
+  },
+);
+
+const INITIALIZED = '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}';
+
+/** Starts a server that only speaks HTTP/2, or only TLS, and answers everything with one message. */
+async function startAnswering(context: ProofContext, speaks: string): Promise<number> {
+  const answer = (_request: unknown, response: ServerResponse | Http2ServerResponse): void => {
+    response.setHeader("content-type", "application/json");
+    response.end(INITIALIZED);
+  };
+  const { key, certificate: cert } = createSelfSigned("mcp.test");
+  const server = speaks === "2" ? createHttp2Server(answer) : createHttpsServer({ key, cert }, answer);
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  context.after(() => void server.close());
+  // A TCP server that listens on a port has an address of this form.
+  return (server.address() as AddressInfo).port;
+}
+
+/** A Service whose endpoints are these ports of loopback. */
+function serviceWith(name: string, ports: readonly number[]): string {
+  const service = `
+apiVersion: v1
+kind: Service
+metadata: {name: ${name}}
+spec: {ports: [{name: mcp, port: 80}]}
+`;
+  const slices = ports.map(
+    (port) => `
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: ${name}-${port}, labels: {kubernetes.io/service-name: ${name}}}
+addressType: IPv4
+ports: [{name: mcp, port: ${port}}]
+endpoints: [{addresses: [127.0.0.1]}]
+`,
+  );
+  return documents(service, ...slices);
+}

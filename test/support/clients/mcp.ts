@@ -1,0 +1,45 @@
+/** The official MCP client (SDK 1.x) and raw requests, both against a URL of a gateway. */
+import assert from "node:assert/strict";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import {
+  StreamableHTTPClientTransport,
+  type StreamableHTTPClientTransportOptions,
+} from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import type { ProofContext } from "../proofs/prove.ts";
+
+export interface McpClient {
+  readonly client: Client;
+  readonly transport: StreamableHTTPClientTransport;
+}
+
+/** Headers of a posted message. */
+export const MCP_HEADERS: Readonly<Record<string, string>> = {
+  accept: "application/json, text/event-stream",
+  "content-type": "application/json",
+};
+
+export const INITIALIZE: string = JSON.stringify({
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "raw", version: "1" } },
+});
+
+/** @param setUp registers handlers before the client connects */
+export async function connectMcp(
+  context: Pick<ProofContext, "after">,
+  url: string,
+  setUp: (client: Client) => void = () => undefined,
+  options: StreamableHTTPClientTransportOptions = {},
+): Promise<McpClient> {
+  const client = new Client({ name: "test-client", version: "1.0.0" }, { capabilities: { roots: {} } });
+  const transport = new StreamableHTTPClientTransport(new URL(url), options);
+  setUp(client);
+  try {
+    await client.connect(transport as Parameters<Client["connect"]>[0]);
+  } catch (error) {
+    assert.fail(`the client cannot connect: ${String(error)}`);
+  }
+  context.after(() => client.close());
+  return { client, transport };
+}
