@@ -4,8 +4,9 @@
  * members in place.
  */
 import { isUtf8 } from "node:buffer";
-import { NOT_JSON, skipSpace, skipValue, TOO_DEEP } from "./scan.ts";
-import { eachElement, eachMember, isNamed, readString, wholeOf, type Span } from "./spans.ts";
+import { isNameAt } from "./member-cursor.ts";
+import { NOT_JSON, skipMembers, skipSpace, skipValue, TOO_DEEP, type OnMember } from "./scan.ts";
+import { eachElement, readString, type Span } from "./spans.ts";
 
 /** One JSON-RPC message as bytes; members are found by scanning, never by parsing the whole. */
 export interface Message {
@@ -45,17 +46,31 @@ const OPEN_BRACKET = 0x5b;
 
 /** Reads a body: one message, or a batch of them. */
 export function readMessages(bytes: Buffer): Messages | MessageFault {
-  const fault = checkJson(bytes);
+  if (!isUtf8(bytes)) return { code: "parse_error", reason: "the message is not UTF-8", id: undefined };
+  const start = skipSpace(bytes, 0);
+  // The envelope is found while the text is checked: a list of tools is long enough to be passed once less.
+  const found: Envelope = {};
+  const isObject = bytes[start] === OPEN_BRACE;
+  const end = isObject
+    ? skipMembers(bytes, start, (...member) => noteMember(found, bytes, member))
+    : skipValue(bytes, start);
+  const fault = checkEnd(bytes, end);
   if (fault !== undefined) return fault;
-  const whole = wholeOf(bytes);
-  if (bytes[whole.start] !== OPEN_BRACKET) {
-    const message = readEnvelope(bytes, whole);
+  const whole = { start, end };
+  if (isObject || bytes[start] !== OPEN_BRACKET) {
+    const message = readEnvelope(bytes, whole, found);
     return "code" in message ? message : { list: [message], isBatch: false };
   }
+  return readBatch(bytes, whole);
+}
+
+function readBatch(bytes: Buffer, whole: Span): Messages | MessageFault {
   const list: Message[] = [];
   for (const { start, end } of eachElement(bytes, whole)) {
     const part = bytes.subarray(start, end);
-    const message = readEnvelope(part, { start: 0, end: part.length });
+    const found: Envelope = {};
+    if (part[0] === OPEN_BRACE) skipMembers(part, 0, (...member) => noteMember(found, part, member));
+    const message = readEnvelope(part, { start: 0, end: part.length }, found);
     if ("code" in message) return { ...message, id: undefined };
     list.push(message);
   }
@@ -70,9 +85,7 @@ export function readMessage(bytes: Buffer): Message | MessageFault {
   return messages.isBatch || message === undefined ? invalid("a batch is not a message", undefined) : message;
 }
 
-function checkJson(bytes: Buffer): MessageFault | undefined {
-  if (!isUtf8(bytes)) return { code: "parse_error", reason: "the message is not UTF-8", id: undefined };
-  const end = skipValue(bytes, skipSpace(bytes, 0));
+function checkEnd(bytes: Buffer, end: number): MessageFault | undefined {
   if (end === TOO_DEEP) return invalid("the message is nested too deeply", undefined);
   if (end === NOT_JSON || skipSpace(bytes, end) !== bytes.length)
     return { code: "parse_error", reason: "the message is not JSON", id: undefined };
@@ -88,9 +101,8 @@ type Envelope = Partial<Record<(typeof NAMES)[number], Span>>;
 
 const NAMES = ["jsonrpc", "id", "method", "params", "result", "error"] as const;
 
-function readEnvelope(bytes: Buffer, whole: Span): Message | MessageFault {
+function readEnvelope(bytes: Buffer, whole: Span, found: Envelope): Message | MessageFault {
   if (bytes[whole.start] !== OPEN_BRACE) return invalid("a message is an object", undefined);
-  const found = findEnvelope(bytes, whole);
   const id = found.id === undefined ? undefined : readId(bytes, found.id);
   const isNull = found.id !== undefined && bytes[found.id.start] === 0x6e;
   if (found.id !== undefined && id === undefined && !(isNull && found.error !== undefined))
@@ -117,11 +129,9 @@ function readResponse(bytes: Buffer, whole: Span, { result, error }: Envelope, i
   return { bytes, kind, id, method: undefined, whole, payload: error ?? result } as const;
 }
 
-function findEnvelope(bytes: Buffer, whole: Span): Envelope {
-  const found: Envelope = {};
-  for (const member of eachMember(bytes, whole))
-    for (const name of NAMES) if (isNamed(bytes, member, name)) found[name] = member.value;
-  return found;
+/** Of equal names the last one counts, as for JSON.parse. */
+function noteMember(found: Envelope, bytes: Buffer, [nameStart, nameEnd, start, end]: Parameters<OnMember>): void {
+  for (const name of NAMES) if (isNameAt(bytes, nameStart, nameEnd, name)) found[name] = { start, end };
 }
 
 /** Returns the id in the form in which ids are compared; undefined when it is neither a string nor an integer. */

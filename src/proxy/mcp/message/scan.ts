@@ -59,6 +59,57 @@ export function skipValue(bytes: Uint8Array, at: number, depth = 0): number {
   }
 }
 
+/**
+ * Returns the position after a value of a text that `skipValue` has checked. It looks for brackets and quotation marks
+ * only, which takes three quarters of the time: bytes of a long list are passed more than once.
+ */
+export function skipChecked(bytes: Uint8Array, at: number): number {
+  const first = bytes[at] ?? 0;
+  if (first === QUOTE) return skipCheckedString(bytes, at);
+  if ((first | CASE) !== OPEN_BRACE) return skipCheckedWord(bytes, at);
+  const { length } = bytes;
+  let depth = 0;
+  let next = at;
+  while (next < length) {
+    const byte = bytes[next] ?? 0;
+    if (byte === QUOTE) {
+      next = skipCheckedString(bytes, next);
+      continue;
+    }
+    next++;
+    // Braces and brackets differ in one bit.
+    if ((byte | CASE) === OPEN_BRACE) depth++;
+    else if ((byte | CASE) === CLOSE_BRACE && --depth === 0) return next;
+  }
+  return length;
+}
+
+/** The bit in which brackets and braces differ. */
+const CASE = 0x20;
+
+/** Returns the position after the closing quotation mark of a checked string. */
+export function skipCheckedString(bytes: Uint8Array, at: number): number {
+  const { length } = bytes;
+  let next = at + 1;
+  while (next < length) {
+    const byte = bytes[next] ?? 0;
+    if (byte === QUOTE) return next + 1;
+    next += byte === BACKSLASH ? 2 : 1;
+  }
+  return length;
+}
+
+/** Numbers and words end in front of white space, a comma or a closing bracket. */
+function skipCheckedWord(bytes: Uint8Array, at: number): number {
+  let next = at;
+  while (next < bytes.length) {
+    const byte = bytes[next] ?? 0;
+    if (byte <= 0x20 || byte === COMMA || (byte | CASE) === CLOSE_BRACE) break;
+    next++;
+  }
+  return next;
+}
+
 /** Checks a string and returns the position after its closing quotation mark, or NOT_JSON. */
 export function skipString(bytes: Uint8Array, at: number): number {
   if (bytes[at] !== QUOTE) return NOT_JSON;
@@ -96,6 +147,27 @@ function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= ZERO && byte <= NINE;
 }
 
+/** Takes the positions of a member that was checked: its name with the quotation marks, and its value. */
+export type OnMember = (nameStart: number, nameEnd: number, start: number, end: number) => void;
+
+/** Checks an outermost object like `skipValue`, and reports its members. */
+export function skipMembers(bytes: Uint8Array, at: number, onMember: OnMember): number {
+  let next = skipSpace(bytes, at + 1);
+  if (bytes[next] === CLOSE_BRACE) return next + 1;
+  for (;;) {
+    const nameStart = next;
+    const start = skipName(bytes, nameStart);
+    if (start < 0) return start;
+    const end = skipValue(bytes, start, 1);
+    if (end < 0) return end;
+    onMember(nameStart, skipCheckedString(bytes, nameStart), start, end);
+    next = skipSpace(bytes, end);
+    if (bytes[next] === CLOSE_BRACE) return next + 1;
+    if (bytes[next] !== COMMA) return NOT_JSON;
+    next = skipSpace(bytes, next + 1);
+  }
+}
+
 function skipObject(bytes: Uint8Array, at: number, depth: number): number {
   let next = skipSpace(bytes, at + 1);
   if (bytes[next] === CLOSE_BRACE) return next + 1;
@@ -112,7 +184,7 @@ function skipObject(bytes: Uint8Array, at: number, depth: number): number {
 }
 
 /** Checks the name of a member with its colon, and returns the position of the value, or NOT_JSON. */
-export function skipName(bytes: Uint8Array, at: number): number {
+function skipName(bytes: Uint8Array, at: number): number {
   const end = skipString(bytes, at);
   if (end < 0) return end;
   const colon = skipSpace(bytes, end);

@@ -3,7 +3,8 @@
  * parsing the rest. The bytes have been checked by `readMessages` (message.ts); members of equal name count as for
  * JSON.parse: the last one wins.
  */
-import { skipName, skipSpace, skipString, skipValue } from "./scan.ts";
+import { isNameAt, MemberCursor } from "./member-cursor.ts";
+import { skipChecked, skipSpace } from "./scan.ts";
 
 /** Position of a value: its first byte, and the byte after its last one. */
 export interface Span {
@@ -17,16 +18,14 @@ export interface Member {
   readonly value: Span;
 }
 
-const OPEN_BRACE = 0x7b;
 const OPEN_BRACKET = 0x5b;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
-const BACKSLASH = 0x5c;
 
 /** Returns the position of the outermost value. */
 export function wholeOf(bytes: Buffer): Span {
   const start = skipSpace(bytes, 0);
-  return { start, end: skipValue(bytes, start) };
+  return { start, end: skipChecked(bytes, start) };
 }
 
 /** Returns the value that a path of member names leads to; undefined when there is none. */
@@ -39,39 +38,26 @@ export function findMember(bytes: Buffer, within: Span, ...path: readonly string
   return found;
 }
 
-function findOwn(bytes: Buffer, object: Span, name: string): Span | undefined {
+function findOwn(bytes: Buffer, { start }: Span, name: string): Span | undefined {
   let found: Span | undefined;
-  for (const member of eachMember(bytes, object)) if (isNamed(bytes, member, name)) found = member.value;
+  const members = new MemberCursor(bytes);
+  if (!members.open(start)) return undefined;
+  while (members.next()) if (members.isNamed(name)) found = { start: members.start, end: members.end };
   return found;
 }
 
 /** Decides whether a member has this name, however it is escaped. @param name of ASCII characters */
 export function isNamed(bytes: Buffer, { name: { start, end } }: Member, name: string): boolean {
-  const length = end - start - 2;
-  // Each character of an escaped name takes at least one byte, and an escape takes more.
-  if (length < name.length) return false;
-  if (length === name.length) return isAscii(bytes, start + 1, name);
-  const isEscaped = bytes.subarray(start, end).includes(BACKSLASH);
-  return isEscaped && readString(bytes, { start, end }) === name;
-}
-
-function isAscii(bytes: Buffer, start: number, text: string): boolean {
-  for (let at = 0; at < text.length; at++) if (bytes[start + at] !== text.charCodeAt(at)) return false;
-  return true;
+  return isNameAt(bytes, start, end, name);
 }
 
 /** Yields the members of an object in order; nothing for other values. */
 export function* eachMember(bytes: Buffer, object: Span): Generator<Member> {
-  if (bytes[object.start] !== OPEN_BRACE) return;
-  let at = skipSpace(bytes, object.start + 1);
-  while (bytes[at] === QUOTE) {
-    const name = { start: at, end: skipString(bytes, at) };
-    const start = skipName(bytes, at);
-    const end = skipValue(bytes, start);
-    yield { name, value: { start, end } };
-    at = skipSpace(bytes, end);
-    if (bytes[at] !== COMMA) return;
-    at = skipSpace(bytes, at + 1);
+  const members = new MemberCursor(bytes);
+  if (!members.open(object.start)) return;
+  while (members.next()) {
+    const { nameStart, nameEnd, start, end } = members;
+    yield { name: { start: nameStart, end: nameEnd }, value: { start, end } };
   }
 }
 
@@ -80,7 +66,7 @@ export function* eachElement(bytes: Buffer, list: Span): Generator<Span> {
   if (bytes[list.start] !== OPEN_BRACKET) return;
   let start = skipSpace(bytes, list.start + 1);
   while (start < list.end - 1) {
-    const end = skipValue(bytes, start);
+    const end = skipChecked(bytes, start);
     yield { start, end };
     const comma = skipSpace(bytes, end);
     if (bytes[comma] !== COMMA) return;

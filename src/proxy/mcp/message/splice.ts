@@ -9,18 +9,38 @@ export interface Edit extends Span {
 /** Applies edits. @param edits in order of position; they do not overlap */
 export function splice(bytes: Buffer, edits: readonly Edit[]): Buffer {
   if (edits.length === 0) return bytes;
-  let length = bytes.length;
-  for (const { start, end, text } of edits) length += Buffer.byteLength(text) - (end - start);
-  const out = Buffer.allocUnsafe(length);
-  let read = 0;
-  let written = 0;
+  const inner = { start: 0, end: bytes.length };
+  const out = Buffer.allocUnsafe(splicedLength(inner, edits));
+  spliceInto(out, 0, { bytes, inner, edits });
+  return out;
+}
+
+/** A part of a text, and the edits inside of it. */
+export interface EditedPart {
+  readonly bytes: Buffer;
+  readonly inner: Span;
+  /** In order of position; they do not overlap. */
+  readonly edits: readonly Edit[];
+}
+
+/** Returns the bytes that a part takes after its edits. */
+export function splicedLength(inner: Span, edits: readonly Edit[]): number {
+  let length = inner.end - inner.start;
+  for (const { start, end, text } of edits)
+    length += (typeof text === "string" ? Buffer.byteLength(text) : text.length) - (end - start);
+  return length;
+}
+
+/** Copies a part with its edits applied. @returns the position after it in `out` */
+export function spliceInto(out: Buffer, at: number, { bytes, inner, edits }: EditedPart): number {
+  let read = inner.start;
+  let written = at;
   for (const { start, end, text } of edits) {
     written += bytes.copy(out, written, read, start);
     written += typeof text === "string" ? out.write(text, written) : text.copy(out, written);
     read = end;
   }
-  bytes.copy(out, written, read);
-  return out;
+  return written + bytes.copy(out, written, read, inner.end);
 }
 
 /** Returns the edit that puts a member in front of all others of an object. @param text JSON of the value */

@@ -23,12 +23,12 @@ function doNothing(): void {
   // There is nothing to stop: the message is known.
 }
 
-/** Makes the response to a request. @param id JSON text @param result JSON text */
-export function responseTo(id: string, result: string | Buffer): Message {
+/** Makes the response to a request. @param id JSON text @param parts of the JSON text of the result */
+export function responseTo(id: string, ...parts: readonly (string | Buffer)[]): Message {
   const head = Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":`);
-  const body = typeof result === "string" ? Buffer.from(result) : result;
-  const bytes = Buffer.concat([head, body, Buffer.from("}")]);
-  const payload = { start: head.length, end: head.length + body.length };
+  const body = parts.map((part) => (typeof part === "string" ? Buffer.from(part) : part));
+  const bytes = Buffer.concat([head, ...body, Buffer.from("}")]);
+  const payload = { start: head.length, end: bytes.length - 1 };
   return { bytes, kind: "result", id, method: undefined, whole: { start: 0, end: bytes.length }, payload };
 }
 

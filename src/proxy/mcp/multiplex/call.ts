@@ -13,7 +13,7 @@ import type { NameQuery } from "./listed-names.ts";
 import type { ClientRequest } from "./multiplexer.ts";
 import type { OwnedName } from "./naming/names.ts";
 import { viewResponse } from "./rewriting/results.ts";
-import { sendTo, viewOf, type Server } from "./server.ts";
+import { metaOf, sendTo, viewOf, type Server } from "./server.ts";
 import { parseUri } from "./naming/uris.ts";
 import { viewAnswer } from "./view-answer.ts";
 import type { View } from "./naming/view.ts";
@@ -76,12 +76,10 @@ async function findOwner(
 }
 
 function queryOf(server: Server, request: ClientRequest, kind: ItemKind): NameQuery {
-  const { message, session } = request;
-  const meta = message.payload && findMember(message.bytes, message.payload, "_meta");
   return {
-    session,
+    session: request.session,
     method: LIST_OF[kind] ?? "",
-    meta: request.isModern && meta !== undefined ? textOf(message.bytes, meta) : undefined,
+    meta: metaOf(request),
     ask: (target, page) => askPage(server, request, target, page),
   };
 }

@@ -5,7 +5,7 @@
 import { VERSION } from "../../../lib/version.ts";
 import { eachElement, findMember, readString, stringAt } from "../message/spans.ts";
 import type { Message } from "../message/message.ts";
-import type { ListAnswer } from "./rewriting/lists.ts";
+import type { TargetResponse } from "./fan-out.ts";
 import { chooseAny, groupMembers, mergeObjects, type Part } from "./merge-objects.ts";
 
 const SERVER_INFO = JSON.stringify({ name: "gwproxy", version: VERSION });
@@ -20,7 +20,7 @@ const STATEFUL_LISTS = LISTS.replace('"resources":{', '"resources":{"subscribe":
  * Returns the JSON text of the result of `initialize`.
  * @param version that the client asked for; the answer is the lowest of this one and those of the targets
  */
-export function mergeInitialize(answers: readonly ListAnswer[], version: string, stateless: boolean): string {
+export function mergeInitialize(answers: readonly TargetResponse[], version: string, stateless: boolean): string {
   const results = answers.flatMap(({ message }) => resultOf(message));
   const versions = results.map(({ bytes, span }) => stringAt(bytes, span, "protocolVersion") ?? version);
   // Versions are dates, which compare as text.
@@ -34,7 +34,7 @@ export function mergeInitialize(answers: readonly ListAnswer[], version: string,
  * Returns the JSON text of the result of `server/discover`; undefined when no version is common to all targets. Clients
  * may use a version that is listed with every method, so each target has to know it.
  */
-export function mergeDiscover(answers: readonly ListAnswer[]): string | undefined {
+export function mergeDiscover(answers: readonly TargetResponse[]): string | undefined {
   const results = answers.flatMap(({ message }) => resultOf(message));
   const [first, ...others] = results.map(readVersions);
   const common = [...(first ?? [])].filter((version) => others.every((versions) => versions.has(version)));
@@ -93,7 +93,7 @@ function printObject(members: ReadonlyMap<string, string>): string {
   return `{${[...members].map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(",")}}`;
 }
 
-function joinInstructions(answers: readonly ListAnswer[]): string {
+function joinInstructions(answers: readonly TargetResponse[]): string {
   const parts = [INTRODUCTION];
   for (const { target, message } of answers) {
     const [result] = resultOf(message);

@@ -5,7 +5,7 @@
 import { hash } from "node:crypto";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import type { Message } from "../message/message.ts";
-import { findMember, readString, stringAt, textOf } from "../message/spans.ts";
+import { readString } from "../message/spans.ts";
 import { setMember } from "../message/splice.ts";
 import type { McpAnswer, Target } from "../targets/target.ts";
 import { responseTo } from "./answers.ts";
@@ -14,17 +14,10 @@ import { editMessage } from "./rewriting/edit-message.ts";
 import { fanOut, type TargetRequest, type TargetResponse } from "./fan-out.ts";
 import { findOnly } from "./rewriting/items.ts";
 import { MAX_PAGES, pageRequest } from "./listed-names.ts";
-import {
-  joinItems,
-  LISTS,
-  readListedNames,
-  viewItems,
-  viewList,
-  type Hides,
-  type ListShape,
-} from "./rewriting/lists.ts";
+import { LISTS, namesOf, readPage, type ListPage, type ListShape } from "./rewriting/list-page.ts";
+import { joinPages, viewList, type Hides, type TargetPage } from "./rewriting/lists.ts";
 import type { ClientRequest } from "./multiplexer.ts";
-import { sendTo, viewInterim, viewOf, type Server } from "./server.ts";
+import { metaOf, sendTo, viewInterim, viewOf, type Server } from "./server.ts";
 import { viewAnswer } from "./view-answer.ts";
 import type { View } from "./naming/view.ts";
 
@@ -50,7 +43,7 @@ export function listItems(server: Server, request: ClientRequest): Promise<McpAn
 
 async function listOne({ server, request, shape, view }: Listing, target: Target): Promise<McpAnswer> {
   const answer = await sendTo(target, request.message, request);
-  const see = (message: Message): Message => viewList({ target, message }, shape, view);
+  const see = (message: Message): Message => viewList(message, target, shape, view);
   return viewAnswer(answer, { server, request, view, target, viewResponse: see });
 }
 
@@ -93,7 +86,7 @@ function withCursor(message: Message, cursor: string): Message {
 
 /** Pages of targets, and what is left of them. */
 interface Pages {
-  readonly results: TargetResponse[];
+  readonly results: TargetPage<Target>[];
   /** Cursors of targets that have more. */
   readonly more: Map<string, string>;
   readonly seen: ReadonlySet<number>;
@@ -102,34 +95,28 @@ interface Pages {
 async function mergePages(
   listing: Listing,
   cursor: Cursor | undefined,
-  results: readonly TargetResponse[],
+  responses: readonly TargetResponse[],
 ): Promise<Message> {
   const { server, request, shape, view } = listing;
-  const pages: Pages = { results: [...results], more: readMore(results), seen: cursor?.seen ?? new Set() };
+  const pages: Pages = { results: [], more: new Map(), seen: cursor?.seen ?? new Set() };
+  for (const { target, message } of responses) addPage(pages, target, readPage(message, shape));
   const repeats = hasOwnNames(listing) ? await findRepeats(listing, pages) : undefined;
   if (cursor === undefined && repeats !== undefined) learnNames(listing, pages);
-  const items = pages.results.map((result) => viewItems(result, shape, view, repeats?.hides));
-  const members = [`"${shape.member}":`, joinItems(items)];
+  const members = [`{"${shape.member}":`, joinPages(pages.results, shape, view, repeats?.hides)];
   if (pages.more.size > 0) {
     const key = { backend: server.backend, method: request.method.name };
     const next = sealCursor(server.seal, key, { targets: pages.more, seen: repeats?.seen ?? pages.seen });
     members.push(`,"nextCursor":"${next}"`);
   }
   // Items of several targets are never cached by clients: they change with any of them.
-  if (view.isModern) members.push(',"resultType":"complete","ttlMs":0,"cacheScope":"private"');
-  const result = Buffer.concat(
-    ["{", ...members, "}"].map((part) => (typeof part === "string" ? Buffer.from(part) : part)),
-  );
-  return responseTo(request.message.id ?? "null", result);
+  members.push(view.isModern ? ',"resultType":"complete","ttlMs":0,"cacheScope":"private"}' : "}");
+  return responseTo(request.message.id ?? "null", ...members);
 }
 
-function readMore(results: readonly TargetResponse[]): Map<string, string> {
-  const more = new Map<string, string>();
-  for (const { target, message } of results) {
-    const next = message.payload && stringAt(message.bytes, message.payload, "nextCursor");
-    if (next !== undefined) more.set(target.name, next);
-  }
-  return more;
+function addPage({ results, more }: Pages, target: Target, page: ListPage): void {
+  results.push({ target, page });
+  if (page.nextCursor === undefined) more.delete(target.name);
+  else more.set(target.name, page.nextCursor);
 }
 
 /** Whether names of the list do not tell their target, so that several targets can serve one name. */
@@ -145,10 +132,10 @@ interface Repeats {
 
 /** Reads the whole list where the next cursor could not carry the names of this page. */
 async function findRepeats(listing: Listing, pages: Pages): Promise<Repeats> {
-  let owners = countOwners(listing, pages.results);
+  let owners = countOwners(listing, pages);
   if (pages.more.size > 0 && pages.seen.size + owners.size > MAX_SEEN) {
     await readRest(listing, pages);
-    owners = countOwners(listing, pages.results);
+    owners = countOwners(listing, pages);
   }
   const seen = new Set(pages.seen);
   if (pages.more.size > 0) for (const name of owners.keys()) seen.add(digestOf(name));
@@ -158,34 +145,27 @@ async function findRepeats(listing: Listing, pages: Pages): Promise<Repeats> {
 }
 
 /** Returns the owner of each name that the caller may see; undefined for a name with several. */
-function countOwners(
-  { request, shape, view }: Listing,
-  results: readonly TargetResponse[],
-): ReadonlyMap<string, Target | undefined> {
+function countOwners({ shape, view }: Listing, { results }: Pages): ReadonlyMap<string, Target | undefined> {
   const owners = new Map<string, Target | undefined>();
-  for (const { target, message } of results)
-    for (const name of readListedNames(message, request.method.name)) {
+  for (const { target, page } of results)
+    for (const name of namesOf(page)) {
       if (view.allows?.(shape.kind, target.name, name) === false) continue;
       owners.set(name, owners.has(name) && owners.get(name) !== target ? undefined : target);
     }
   return owners;
 }
 
-async function readRest({ server, request }: Listing, { results, more }: Pages): Promise<void> {
-  const { payload, bytes } = request.message;
-  const metaSpan = payload && findMember(bytes, payload, "_meta");
-  const meta = request.isModern && metaSpan !== undefined ? textOf(bytes, metaSpan) : undefined;
+async function readRest({ server, request, shape }: Listing, pages: Pages): Promise<void> {
+  const meta = metaOf(request);
   for (const target of server.naming.targets) {
     for (let page = 1; page <= MAX_PAGES; page++) {
-      const cursor = more.get(target.name);
+      const cursor = pages.more.get(target.name);
       if (cursor === undefined) break;
-      more.delete(target.name);
       const message = await askResponse(target, pageRequest(request.method.name, { page, cursor, meta }), request);
       if (message.kind !== "result") throw new McpError(ERROR_CODES.internal, "a server did not list its items");
-      results.push({ target, message });
-      for (const [name, next] of readMore([{ target, message }])) more.set(name, next);
+      addPage(pages, target, readPage(message, shape));
     }
-    more.delete(target.name);
+    pages.more.delete(target.name);
   }
 }
 
@@ -196,13 +176,14 @@ async function askResponse(target: Target, message: Message, request: ClientRequ
 }
 
 function learnNames({ server, request }: Listing, { results, more }: Pages): void {
-  const { name } = request.method;
-  for (const { target } of results) {
-    if (more.has(target.name)) continue;
-    const own = results.filter((result) => result.target === target);
-    const names = own.flatMap(({ message }) => [...readListedNames(message, name)]);
-    server.names.learn(request.session, name, target, new Set(names));
+  const names = new Map<Target, Set<string>>();
+  for (const { target, page } of results) {
+    const own = names.get(target) ?? new Set();
+    names.set(target, own);
+    for (const name of namesOf(page)) own.add(name);
   }
+  for (const [target, own] of names)
+    if (!more.has(target.name)) server.names.learn(request.session, request.method.name, target, own);
 }
 
 function digestOf(name: string): number {

@@ -4,10 +4,9 @@
  */
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import { readMessage, type Message } from "../message/message.ts";
-import { stringAt } from "../message/spans.ts";
 import type { Session } from "../session/session.ts";
 import type { Target } from "../targets/target.ts";
-import { LISTS, readListedNames } from "./rewriting/lists.ts";
+import { LISTS, namesOf, readPage } from "./rewriting/list-page.ts";
 
 /** Pages of one list that are read; names beyond them are not known. */
 export const MAX_PAGES = 64;
@@ -85,12 +84,15 @@ function keyOf(method: string, { name }: Target): string {
 
 async function readNames(target: Target, { method, meta, ask }: NameQuery): Promise<ReadonlySet<string>> {
   const names = new Set<string>();
+  const shape = LISTS.get(method);
+  if (shape === undefined) return names;
   let cursor: string | undefined;
   for (let page = 1; page <= MAX_PAGES; page++) {
     const message = await ask(target, pageRequest(method, { page, cursor, meta }));
-    if (message?.kind !== "result" || message.payload === undefined) break;
-    for (const name of readListedNames(message, method)) if (names.size < MAX_NAMES) names.add(name);
-    cursor = stringAt(message.bytes, message.payload, "nextCursor");
+    if (message?.kind !== "result") break;
+    const listed = readPage(message, shape);
+    for (const name of namesOf(listed)) if (names.size < MAX_NAMES) names.add(name);
+    cursor = listed.nextCursor;
     if (cursor === undefined) break;
   }
   return names;

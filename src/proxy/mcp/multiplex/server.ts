@@ -5,7 +5,7 @@
 import type { RoutedExchange } from "../../exchange/exchange.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import type { Message } from "../message/message.ts";
-import { stringAt } from "../message/spans.ts";
+import { findMember, stringAt, textOf } from "../message/spans.ts";
 import type { Seal } from "../session/seal.ts";
 import type { Session } from "../session/session.ts";
 import type { McpAnswer, Target } from "../targets/target.ts";
@@ -53,6 +53,12 @@ export function sendTo(
   name?: string,
 ): Promise<McpAnswer> {
   return target.send({ message, version, name }, session, exchange);
+}
+
+/** Returns the JSON text of `_meta` for requests of our own, which every request of 2026-07-28 has. */
+export function metaOf({ message: { bytes, payload }, isModern }: ClientRequest): string | undefined {
+  const meta = payload && isModern ? findMember(bytes, payload, "_meta") : undefined;
+  return meta && textOf(bytes, meta);
 }
 
 const LIST_CHANGED = /^notifications\/(?:tools|prompts|resources)\/list_changed$/;

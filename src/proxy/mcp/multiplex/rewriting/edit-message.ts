@@ -34,14 +34,14 @@ function growthOf({ start, end, text }: Edit): number {
 
 /** Returns the edits that change a member of an object, each one of the name, where it is a string. */
 export function editString(bytes: Buffer, object: Span, name: string, change: (text: string) => string): Edit[] {
-  const edits: Edit[] = [];
-  for (const member of eachMember(bytes, object)) {
-    if (!isNamed(bytes, member, name)) continue;
-    const text = readString(bytes, member.value);
-    const changed = text === undefined ? undefined : change(text);
-    if (changed !== undefined && changed !== text) edits.push({ ...member.value, text: JSON.stringify(changed) });
-  }
-  return edits;
+  return [...eachNamed(bytes, object, name)].flatMap((span) => editText(bytes, span, change));
+}
+
+/** Returns the edit that changes a string; none for other values, and where nothing changes. */
+export function editText(bytes: Buffer, { start, end }: Span, change: (text: string) => string): Edit[] {
+  const text = readString(bytes, { start, end });
+  const changed = text === undefined ? undefined : change(text);
+  return changed === undefined || changed === text ? [] : [{ start, end, text: JSON.stringify(changed) }];
 }
 
 /** Returns all objects that are the value of a member of this name: one, except in texts that repeat the name. */

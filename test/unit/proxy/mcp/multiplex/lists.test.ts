@@ -151,7 +151,7 @@ describe("a list of several targets", () => {
     );
     assert.ok(a && b);
     const answer = await testServer([a, b]).open("tools/list");
-    const item = (prefix: string): string => text.slice(1, -1).replace('"e', `"${prefix}e`);
+    const item = (prefix: string): string => text.slice(2, -2).replace('"e', `"${prefix}e`);
     assert.equal(
       answer.only?.bytes.toString(),
       `{"jsonrpc":"2.0","id":1,"result":{"tools":[${item("a_")},${item("b_")}]}}`,
