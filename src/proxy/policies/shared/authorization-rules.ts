@@ -1,5 +1,6 @@
 /**
- * Evaluates authorization rules, for requests (policies/authorization.ts) and for connections (listeners/frontends.ts).
+ * Evaluates authorization rules, for requests (policies/authorization.ts), for connections (listeners/frontends.ts) and
+ * for items of MCP servers (mcp/authorization.ts).
  * The order is:
  * 1. a deny rule that is not false refuses
  * 2. a require rule that is not true refuses
@@ -18,8 +19,15 @@ import { holds, valueOf } from "./expression-support.ts";
 /** Returns the reason of a rejection, for the log; undefined when the request passes. */
 export type Decide = (scope: Scope) => string | undefined;
 
-/** @throws ConfigError for a rule without an action */
-export function compileRules(rules: readonly AuthorizationRule[], expression: (source: string) => Expression): Decide {
+/**
+ * @param concerns tells for a deny rule that failed whether it is about what is being decided; by default it is
+ * @throws ConfigError for a rule without an action
+ */
+export function compileRules(
+  rules: readonly AuthorizationRule[],
+  expression: (source: string) => Expression,
+  concerns: (rule: Expression, scope: Scope) => boolean = () => true,
+): Decide {
   const deny: Expression[] = [];
   const require: Expression[] = [];
   const allow: Expression[] = [];
@@ -42,7 +50,8 @@ export function compileRules(rules: readonly AuthorizationRule[], expression: (s
   return (scope) => {
     for (const rule of deny) {
       const value = valueOf(rule, scope);
-      if (value !== false) return `${value === true ? "deny rule" : "deny rule failed"}: ${rule.source}`;
+      if (value !== false && (value !== undefined || concerns(rule, scope)))
+        return `${value === true ? "deny rule" : "deny rule failed"}: ${rule.source}`;
     }
     for (const rule of require) if (!holds(rule, scope)) return `require rule: ${rule.source}`;
     if (allow.length > 0 && !allow.some((rule) => holds(rule, scope))) return "no allow rule matched";
