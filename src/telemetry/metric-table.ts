@@ -59,6 +59,7 @@ interface MetricTable {
     "gen_ai_server_request_duration" | "gen_ai_server_time_per_output_token" | "gen_ai_server_time_to_first_token"
   >;
   readonly guards: MetricGroup<"guardrail_checks_total", never>;
+  readonly agents: MetricGroup<"a2a_requests_total", never>;
   readonly costs: MetricGroup<"gen_ai_client_cost_usd_total", never>;
   readonly lookups: MetricGroup<"cost_catalog_lookups_total", never>;
   readonly connections: MetricGroup<
@@ -128,6 +129,14 @@ export const METRICS: MetricTable = {
   guards: {
     labels: ["phase", "action", ...PLACE],
     counters: { guardrail_checks_total: "Checks of prompt guards." },
+    histograms: {},
+  },
+  agents: {
+    labels: ["method", "status", ...PLACE],
+    counters: {
+      a2a_requests_total:
+        "Calls of A2A agents by method, with the outcome `success`, `error` or `unknown`; a method that the protocol does not have is `other`.",
+    },
     histograms: {},
   },
   costs: {

@@ -32,8 +32,16 @@ export interface RequestSample {
   /** Calls beyond the first. */
   readonly retries: number;
   readonly llm?: LlmSample | undefined;
+  readonly agent?: AgentSample | undefined;
   /** Checks of prompt guards; undefined when there were none. */
   readonly guardChecks?: Iterable<GuardSample> | undefined;
+}
+
+/** A call of an A2A agent. */
+export interface AgentSample {
+  /** One of a bounded set. */
+  readonly method: string;
+  readonly outcome: string;
 }
 
 interface GuardSample {
@@ -234,6 +242,7 @@ function createRequestCounts(registry: Registry): (sample: RequestSample) => voi
   const processing = registry.group(METRICS.processing);
   const models = createModelCounts(registry);
   const guards = registry.group(METRICS.guards);
+  const agents = registry.group(METRICS.agents);
   // The labels of the place come last, after the reason.
   const processingOf = ({ values }: Row): Row => processing.row([...values.slice(0, 2), ...values.slice(PLACE_AT)]);
   return (sample) => {
@@ -249,7 +258,7 @@ function createRequestCounts(registry: Registry): (sample: RequestSample) => voi
     durations.histograms.request_duration_seconds.observe(timed, sample.durationSeconds);
     if (sample.retries > 0) counters.retries_total.add(counted, sample.retries);
     if (FAILURES.has(reason)) failures.counters.upstream_failures_total.add(failures.row([backend, reason]), 1);
-    const { requestProcessingSeconds, responseProcessingSeconds, llm } = sample;
+    const { requestProcessingSeconds, responseProcessingSeconds, llm, agent } = sample;
     if (requestProcessingSeconds !== undefined) {
       const ours = (timed.partner ??= processingOf(timed));
       processing.histograms.request_processing_seconds.observe(ours, requestProcessingSeconds);
@@ -257,6 +266,8 @@ function createRequestCounts(registry: Registry): (sample: RequestSample) => voi
         processing.histograms.response_processing_seconds.observe(ours, responseProcessingSeconds);
     }
     if (llm !== undefined) models(sample, llm);
+    if (agent !== undefined)
+      agents.counters.a2a_requests_total.add(agents.row([agent.method, agent.outcome, ...requestLabels(sample)]), 1);
     for (const { phase, outcome, count } of sample.guardChecks ?? [])
       guards.counters.guardrail_checks_total.add(guards.row([phase, outcome, ...requestLabels(sample)]), count);
   };

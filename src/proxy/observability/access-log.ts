@@ -42,17 +42,17 @@ export function compileFilter(source: string, { expression }: ReportDeps): Filte
   return (scope) => holds(filter, scope);
 }
 
-/** Consecutive fields of one kind: the LLM fields are skipped together for requests without an LLM. */
+/** Consecutive fields of one kind: those of LLM requests are skipped together for all others, and so on. */
 interface Group {
-  readonly ofLlm: boolean;
+  readonly kind: Field["kind"];
   readonly columns: readonly Column[];
 }
 
 function groupsOf(fields: readonly Field[], preset: "legacy" | "otel", hidden: ReadonlySet<string>): Group[] {
-  const groups: { ofLlm: boolean; columns: Column[] }[] = [];
+  const groups: { kind: Field["kind"]; columns: Column[] }[] = [];
   for (const field of fields) {
-    const ofLlm = field.llm === true;
-    if (groups.at(-1)?.ofLlm !== ofLlm) groups.push({ ofLlm, columns: [] });
+    const { kind } = field;
+    if (groups.length === 0 || groups.at(-1)?.kind !== kind) groups.push({ kind, columns: [] });
     groups.at(-1)?.columns.push(...field[preset].filter(({ name }) => !hidden.has(name)));
   }
   return groups;
@@ -80,8 +80,8 @@ class CompiledLog implements LogReport {
   addTo(sink: AttributeSink, info: StreamInfo, debug: boolean): void {
     const added = this.#added?.(info.scope);
     const groups = debug ? this.#allGroups : this.#groups;
-    for (const { ofLlm, columns } of groups) {
-      if (ofLlm && info.http?.llm === undefined) continue;
+    for (const { kind, columns } of groups) {
+      if (kind !== undefined && info.http?.[kind] === undefined) continue;
       for (const { name, read } of columns) {
         const value = read(info);
         if (value !== undefined && added?.has(name) !== true) sink.add(name, value);

@@ -4,6 +4,7 @@
  */
 import { doubleOf, isDouble } from "../../cel/values.ts";
 import type { AttributeValue } from "../../telemetry/attributes.ts";
+import type { AgentInfo } from "./agent-info.ts";
 import type { StreamInfo, HttpInfo } from "./stream-info.ts";
 import { decimalOf, integerOf, type LlmInfo } from "./llm-info.ts";
 import { pathOf } from "../../lib/network/request-target.ts";
@@ -21,8 +22,8 @@ export interface Field {
   readonly otel: readonly Column[];
   /** Set for fields of debug lines only. */
   readonly debug?: true;
-  /** Set for fields of LLM requests only. */
-  readonly llm?: true;
+  /** Set for fields that only requests of one kind have. */
+  readonly kind?: "llm" | "agent";
   /** Explanation for the reference page. */
   readonly about: string;
 }
@@ -45,7 +46,15 @@ function ofHttp(read: (http: HttpInfo) => AttributeValue | undefined): Read {
 function ofLlm(name: string, about: string, read: (llm: LlmInfo) => AttributeValue | undefined): Field {
   return {
     ...field(name, name, about, ({ http }) => (http?.llm === undefined ? undefined : read(http.llm))),
-    llm: true,
+    kind: "llm",
+  };
+}
+
+/** Declares a field of calls of A2A agents. */
+function ofAgent(name: string, about: string, read: (agent: AgentInfo) => AttributeValue | undefined): Field {
+  return {
+    ...field(name, name, about, ({ http }) => (http?.agent === undefined ? undefined : read(http.agent))),
+    kind: "agent",
   };
 }
 
@@ -155,7 +164,14 @@ export const FIELDS: readonly Field[] = [
     "claim of the token that was let in",
     ofHttp(({ jwtSubject }) => jwtSubject),
   ),
-  field("protocol", "gwp.protocol", "of the backend: `http`, `llm`, `tcp`", ({ protocol }) => protocol),
+  field("protocol", "gwp.protocol", "of the backend: `http`, `llm`, `a2a`, `tcp`", ({ protocol }) => protocol),
+  ofAgent("a2a.method", "name in JSON-RPC or gRPC, `batch`, `unknown`", ({ method }) => method),
+  ofAgent("a2a.version", "`A2A-Version` of the request", ({ version }) => version),
+  ofAgent("a2a.response.outcome", "`success`, `error`, `unknown`", ({ result }) => result.outcome),
+  ofAgent("a2a.response.error_code", "`error.code` of the answer", ({ result }) => integerOf(result.errorCode)),
+  ofAgent("a2a.result.kind", "`task`, `message`, `status-update`, `artifact-update`", ({ result }) => result.kind),
+  ofAgent("a2a.task.state", "the last one of a stream", ({ result }) => result.state),
+  ofAgent("a2a.context.id", "of the task or message", ({ result }) => result.contextId),
   ofLlm("gen_ai.operation.name", "`chat`", ({ operation }) => operation),
   llmText("gen_ai.provider.name", "provider"),
   llmText("gen_ai.request.model", "requestModel"),
@@ -204,7 +220,7 @@ export const FIELDS: readonly Field[] = [
 function guardField(name: string, about: string, read: (effect: GuardEffect) => string): Field {
   return {
     ...field(name, name, about, ({ http }) => (http?.guardEffect === undefined ? undefined : read(http.guardEffect))),
-    llm: true,
+    kind: "llm",
   };
 }
 

@@ -62,6 +62,7 @@ function sampleOf(
     responseBytes: outcome.responseBytes,
     retries: info.retries,
     llm: info.llm?.sample,
+    agent: info.agent?.sample,
     guardChecks: exchange.guardChecks?.counts,
   };
 }

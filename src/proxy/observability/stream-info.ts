@@ -2,6 +2,7 @@
 import type { Scope } from "../../cel/scope.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
 import type { GuardEffect } from "../exchange/guard-checks.ts";
+import type { AgentInfo } from "./agent-info.ts";
 import type { LlmInfo } from "./llm-info.ts";
 
 export interface StreamInfo {
@@ -49,6 +50,8 @@ export interface HttpInfo {
   /** `spanId` is the request's own span; unset when it has none. */
   readonly trace: { readonly traceId: string; readonly spanId: string | undefined } | undefined;
   readonly llm: LlmInfo | undefined;
+  /** The call of an A2A agent. */
+  readonly agent: AgentInfo | undefined;
   /** What prompt guards did; undefined when they let all text pass. */
   readonly guardEffect: GuardEffect | undefined;
   /** Fields that policies added to the log line. */

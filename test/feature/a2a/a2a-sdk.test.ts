@@ -15,6 +15,7 @@ import {
 import { GrpcTransportFactory } from "@a2a-js/sdk/client/grpc";
 import { a2aBackend, agentRoute } from "../../support/gateway/agents.ts";
 import { documents, gatewayOf, startGateway } from "../../support/gateway/gateway.ts";
+import { keepLines, type KeptLines } from "../../support/gateway/log-lines.ts";
 import { contextOf, type ProofContext } from "../../support/proofs/prove.ts";
 import { startAgent, type TestAgent } from "../../support/servers/agent.ts";
 
@@ -37,8 +38,9 @@ async function connect(
   context: ProofContext,
   generation: "1.0" | "0.3",
   binding: string,
-): Promise<{ client: Client; agent: TestAgent; url: string; grpcUrl: string }> {
+): Promise<{ client: Client; agent: TestAgent; lines: KeptLines; url: string; grpcUrl: string }> {
   const agent = await startAgent(context, generation);
+  const lines = keepLines(context);
   const gateway = await startGateway(
     context,
     documents(
@@ -48,6 +50,7 @@ async function connect(
       a2aBackend("grpc", agent.grpcPort),
       GRPC_ROUTE,
     ),
+    { telemetry: { accessLog: lines.accessLog } },
   );
   const grpcUrl = gateway.url(8081);
   agent.setGrpcUrl(new URL(grpcUrl).host);
@@ -61,8 +64,11 @@ async function connect(
     cardResolver: new DefaultAgentCardResolver(COMPAT),
   });
   const url = `${gateway.url()}/team/echo`;
-  return { client: await factory.createFromUrl(`${url}/`), agent, url, grpcUrl };
+  return { client: await factory.createFromUrl(`${url}/`), agent, lines, url, grpcUrl };
 }
+
+/** Names of the call that sends a message, where it is not that of 1.0. */
+const METHODS: Readonly<Record<string, string>> = { "JSONRPC of 0.3": "message/send" };
 
 function say(text: string): SendMessageRequest {
   return SendMessageRequest.fromJSON({
@@ -87,11 +93,14 @@ async function collect(stream: AsyncIterable<StreamResponse>, onFirst: () => voi
 for (const generation of ["1.0", "0.3"] as const)
   for (const binding of BINDINGS)
     test(`the official client works through the gateway: ${binding} of ${generation}`, async (t) => {
-      const { client, agent, url, grpcUrl } = await connect(contextOf(t), generation, binding);
+      const { client, agent, lines, url, grpcUrl } = await connect(contextOf(t), generation, binding);
       const sent = await client.sendMessage(say("hello"));
       assert.ok("artifacts" in sent, "the result is a task");
       const [artifact] = sent.artifacts;
       assert.deepEqual(artifact?.parts[0]?.content, { $case: "text", value: "hello" });
+      assert.equal((await lines.nextFields())["a2a.method"], undefined, "the card");
+      const { "a2a.method": method, "a2a.response.outcome": outcome } = await lines.nextFields();
+      assert.deepEqual([method, outcome], [METHODS[`${binding} of ${generation}`] ?? "SendMessage", "success"]);
       const { id } = sent;
       assert.equal((await client.getTask({ id, tenant: "", historyLength: 1 })).id, id);
       // The agent waits until the client has the first event, so a stream that is held never ends.

@@ -35,7 +35,7 @@ const LEGACY = { enabled: true };
 const BASE = "/agents/echo";
 const BINDINGS = ["JSONRPC", "HTTP+JSON", "GRPC"];
 
-/** @param generation shape of the card on the well-known path */
+/** @param generation an agent of 1.0 lists interfaces of 0.3 too; one of 0.3 shows a card of that shape */
 export async function startAgent(context: ProofContext, generation: "1.0" | "0.3"): Promise<TestAgent> {
   let released = Promise.withResolvers<void>();
   const executor: AgentExecutor = {
@@ -66,13 +66,14 @@ export async function startAgent(context: ProofContext, generation: "1.0" | "0.3
   await once(server, "listening");
   const { port } = server.address() as AddressInfo; // a TCP server has such an address
   let grpcUrl = "";
+  const versions = generation === "0.3" ? ["0.3"] : ["1.0", "0.3"];
   const card = (): AgentCard => {
     const urls = [`http://127.0.0.1:${port}${BASE}/rpc`, `http://127.0.0.1:${port}${BASE}/rest`, grpcUrl];
     return AgentCard.fromJSON({
       name: "echo",
       description: "Repeats.",
       version: "1.0.0",
-      supportedInterfaces: ["1.0", "0.3"].flatMap((protocolVersion) =>
+      supportedInterfaces: versions.flatMap((protocolVersion) =>
         BINDINGS.map((protocolBinding, at) => ({ url: urls[at], protocolBinding, protocolVersion })),
       ),
       capabilities: { streaming: true, pushNotifications: true, extendedAgentCard: true },
