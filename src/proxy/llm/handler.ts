@@ -7,6 +7,8 @@
 import type { AiBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { SessionKey } from "../balancing/affinity.ts";
 import type { BackendDeps, BackendHandler } from "../backends/handler.ts";
+import type { Outgoing } from "../backends/transformation.ts";
+import type { Body } from "../exchange/body.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
 import { HeaderList } from "../../lib/header-list.ts";
@@ -61,6 +63,8 @@ export interface ProviderChoice {
   readonly body: JsonObject | undefined;
   /** Name of the model to ask for; "" for the one that the client names. */
   readonly model: string;
+  /** The body with the name of the chosen model, for operations that keep bodies otherwise; undefined as it came. */
+  readonly renamed?: Buffer | undefined;
 }
 
 /** Calls one provider and returns its answer in the client's format. */
@@ -77,7 +81,14 @@ export async function callProvider(
   const out =
     transformation === undefined ? undefined : await transformation.outgoing(exchange, endpoint.auth, endpoint.host);
   if (typeof client === "function")
-    return client({ endpoint, exchange, out, upstream: deps.upstream, catalogs: deps.catalogs });
+    return client({
+      endpoint,
+      exchange,
+      out,
+      given: bodyToKeep(choice, exchange, out),
+      upstream: deps.upstream,
+      catalogs: deps.catalogs,
+    });
   const read = out === undefined || out.body === exchange.requestBody ? choice.body : undefined;
   const source = out === undefined ? exchange : changedSource(exchange, out);
   const object = read ?? (await readRequest(source));
@@ -133,6 +144,12 @@ export async function callProvider(
   };
   const call = { endpoint, to, operation: operationOf(to), out, method: "POST", body, ledger };
   return sendCall({ ...call, read: (answer) => readReply(answer, context) }, exchange, deps.upstream);
+}
+
+/** A body that a transformation has written names the model that the transformation wants. */
+function bodyToKeep({ renamed }: ProviderChoice, exchange: RoutedExchange, out: Outgoing | undefined): Body {
+  if (out !== undefined && out.body !== exchange.requestBody) return out.body;
+  return renamed ?? exchange.requestBody;
 }
 
 interface LocalAnswer {

@@ -62,7 +62,7 @@ function readObject(bytes: Buffer): JsonObject {
 }
 
 /** The text names the limit: agents send bodies of megabytes, and an operator has to know which setting to raise. */
-function tooLarge(limitBytes: number): ProxyError {
+export function tooLarge(limitBytes: number): ProxyError {
   const { text } = PROXY_ERRORS.body_too_large;
   return new ProxyError("body_too_large", { text: `${text}: the limit is ${limitBytes} bytes` });
 }

@@ -24,6 +24,7 @@ import { irRef } from "../references/refs.ts";
 const EXACT_PATHS = [
   "/v1/models",
   "/models",
+  "/v1beta/models",
   "/v1/chat/completions",
   "/v1/messages",
   "/v1/messages/count_tokens",
@@ -39,7 +40,7 @@ const EXACT_PATHS = [
 
 /** One model of the list, whose name may hold slashes; and the native paths of Gemini and Vertex AI. */
 const PATTERNS = [
-  "(?:/v1)?/models/[^:]+",
+  "(?:/v1(?:beta)?)?/models/[^:]+",
   "/.*/models/[^/]+:(?:rawPredict|streamRawPredict|generateContent|streamGenerateContent|countTokens)",
 ];
 

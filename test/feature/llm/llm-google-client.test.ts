@@ -186,3 +186,14 @@ prove([], "errors reach the client of Google in its own form", async (context) =
     },
   });
 });
+
+prove([], "the client lists the models of its own vendor, and of no other", async (context) => {
+  const client = googleClient(await serveGemini(context));
+  const names: (string | undefined)[] = [];
+  for await (const { name } of await client.models.list()) names.push(name);
+  assert.deepEqual(names, ["models/gemini-2.5-pro"]);
+  assert.equal((await client.models.get({ model: "gemini-2.5-pro" })).displayName, "Gemini 2.5 Pro");
+  const { gateway } = await serveVertex(context, "europe-west1");
+  const { status, body } = await call(`${gateway.url()}/v1beta/models`);
+  assert.deepEqual([status, (JSON.parse(body) as { error: { code: number } }).error.code], [501, 501]);
+});

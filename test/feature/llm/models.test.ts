@@ -1,6 +1,7 @@
 /** GwModel through real sockets: attachment, choice by name, policies, the list, and errors. */
 import assert from "node:assert/strict";
 import Anthropic from "@anthropic-ai/sdk";
+import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
 import { test } from "node:test";
 import { documents } from "../../support/gateway/gateway.ts";
@@ -16,7 +17,7 @@ import {
 } from "../../support/gateway/models.ts";
 import { call, parseJson } from "../../support/clients/http.ts";
 import { contextOf, prove } from "../../support/proofs/prove.ts";
-import { startEcho } from "../../support/servers/echo.ts";
+import { echoed, startEcho } from "../../support/servers/echo.ts";
 import { startForwardProxy } from "../../support/servers/forward-proxy.ts";
 
 const SPEC = "GwModel spec";
@@ -263,3 +264,66 @@ test("an edit of a model takes effect while others serve on", async (t) => {
   assert.equal(await asked("c"), "one c");
   assert.equal(await readRefusal(ask("b")), "404 model_not_found");
 });
+
+prove([], "models are listed for the client of Google too", async (context) => {
+  const { gateway } = await serveModels(context, model("small"), model("any", { more: `match: {model: "g*"}` }));
+  // The client shares a path with those of other vendors unless it is told the older version.
+  for (const apiVersion of ["v1", "v1beta"]) {
+    const client = new GoogleGenAI({ apiKey: "of-the-client", apiVersion, httpOptions: { baseUrl: gateway.url() } });
+    const names: (string | undefined)[] = [];
+    for await (const { name } of await client.models.list()) names.push(name);
+    assert.deepEqual(names, ["models/small"]);
+    assert.equal((await client.models.get({ model: "small" })).displayName, "small");
+  }
+  const { status, body } = await call(`${gateway.url()}/v1beta/models/other`);
+  assert.deepEqual([status, (parseJson(body) as { error: { status: string } }).error.status], [404, "NOT_FOUND"]);
+});
+
+/** Returns a form with a picture between its fields. */
+function form(...fields: readonly string[]): { headers: Record<string, string>; body: string } {
+  const parts = [
+    'name="prompt"\r\n\r\na hat',
+    'name="image"; filename="a.png"\r\nContent-Type: image/png\r\n\r\nmodel=no\r\n--sea',
+    ...fields.map((field) => `name=${field}`),
+  ];
+  const body = `${parts.map((part) => `--seam\r\nContent-Disposition: form-data; ${part}\r\n`).join("")}--seam--\r\n`;
+  return { headers: { "content-type": "multipart/form-data; boundary=seam" }, body };
+}
+
+prove(
+  [`${SPEC}.virtualModel.failover.targets[].model`],
+  "a form with a picture names its model, and goes to the one that a virtual model chooses",
+  async (context) => {
+    const { gateway, one } = await serveModels(
+      context,
+      model("pictures", { more: `match: {model: "img-*"}` }),
+      virtual("draw", "failover: {targets: [{modelRef: {name: pictures}, model: img-2, priority: 0}]}"),
+    );
+    for (const path of ["/v1/images/edits", "/v1/images/variations"]) {
+      const { headers, body } = form('"model"\r\n\r\ndraw', '"n"\r\n\r\n1');
+      const { status, body: text } = await call(gateway.url() + path, { method: "POST", headers, body });
+      assert.equal(status, 200, text);
+      const sent = echoed(text);
+      assert.deepEqual([sent.url, sent.headers["content-type"]], [path, headers["content-type"]]);
+      assert.equal(sent.body, body.replace("draw", "img-2"));
+    }
+    const asJson = await call(`${gateway.url()}/v1/images/generations`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: '{"prompt":"a hat","model":"draw"}',
+    });
+    assert.equal(echoed(asJson.body).body, '{"prompt":"a hat","model":"img-2"}');
+    const seen = one.seen.length;
+    for (const [fields, refusal] of [
+      [['"n"\r\n\r\n1'], "400 missing_model"],
+      [['"model"\r\n\r\nnone'], "404 model_not_found"],
+      [['"model"\r\n\r\ndraw', '"model"\r\n\r\nother'], "400 invalid_request_body"],
+      [['"model"; filename="a"\r\n\r\ndraw'], "400 invalid_request_body"],
+      [['"model"\r\n\r\ndraw', "n; name*=UTF-8''model\r\n\r\nother"], "400 invalid_request_body"],
+    ] as const) {
+      const refused = call(`${gateway.url()}/v1/images/edits`, { method: "POST", ...form(...fields) });
+      assert.equal(await readRefusal(refused), refusal);
+    }
+    assert.equal(one.seen.length, seen, "nothing is sent");
+  },
+);

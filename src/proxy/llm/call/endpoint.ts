@@ -222,7 +222,7 @@ function keptPath({ pathPrefix }: ProviderNode, target: string): string {
 }
 
 /** Calls whose bodies are not written anew. */
-const UNCHANGED: ReadonlySet<Wire> = new Set<Wire>(["Detect", "Passthrough", "Models", "Realtime"]);
+const UNCHANGED: ReadonlySet<Wire> = new Set<Wire>(["Detect", "Passthrough", "Models", "GeminiModels", "Realtime"]);
 
 /** Fields of one connection (RFC 9110 §7.6.1). */
 const OF_CONNECTION =

@@ -63,7 +63,7 @@ export const CLIENT_FORMATS: readonly ClientFormat[] = [
     format: gemini,
   },
   unserved("Gemini", /(?<=\/(?:models|tunedModels)\/.+):[a-zA-Z]+$/, printGeminiError),
-  unserved("GeminiModels", /\/v1beta\/models(?:\/[^/:]+)?\/*$/, printGeminiError),
+  unserved("GeminiModels", /\/v1beta\/models(?:\/[^:]+)?\/*$/, printGeminiError),
   unserved("Models", /\/models\/*$|\/v1\/models\/.*$/, printCompletionsError),
   unserved(
     "Passthrough",

@@ -8,12 +8,14 @@ import { pathOf } from "../../../lib/network/request-target.ts";
 import type { BackendDeps, BackendHandler } from "../../backends/handler.ts";
 import { ProxyError } from "../../exchange/errors.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
+import type { ClientFormat } from "../client-formats/client-format.ts";
 import { clientFormatOf } from "../client-formats/index.ts";
 import { callProvider } from "../handler.ts";
 import { modelInPath, readModelName } from "../shared/model-name.ts";
-import { readRequest } from "../request.ts";
+import { isOperation } from "../operations/index.ts";
 import { compileModels } from "./compile.ts";
-import { listModels } from "./list.ts";
+import { listGeminiModels, listModels } from "./list.ts";
+import { readNamedBody } from "./named-body.ts";
 import { ModelRouter } from "./router.ts";
 
 /** Root of expressions in which the name that the client asked for is kept. */
@@ -32,17 +34,36 @@ export function createModelsHandler(
   return async function serveModels(exchange) {
     if (exchange.connect) throw new ProxyError("backend_unfit", { detail: "CONNECT to a model" });
     const path = pathToModels(exchange, stripsPrefix);
-    const format = clientFormatOf(path);
-    if (format.name === "Models" && (exchange.method === "GET" || exchange.method === "HEAD"))
-      return listModels(path, router.list(exchange));
-    const body = await readRequest(exchange);
-    const asked = readModelName(body["model"]) ?? modelInPath(path);
+    const format = formatOf(path);
+    const list = findList(format, exchange);
+    if (list !== undefined) return list(path, router.list(exchange));
+    const body = await readNamedBody(exchange);
+    const asked = readModelName(body.object["model"]) ?? modelInPath(path);
     if (asked === undefined || asked === "") throw new ProxyError("llm_model_missing");
-    exchange.setRoot("llmRequest", body);
+    exchange.setRoot("llmRequest", body.object);
     keepUserModel(exchange, asked);
-    const { endpoint, name } = await router.choose(asked, body, exchange);
-    return callProvider(exchange, endpoint, { row: format, body, model: name }, deps);
+    const { endpoint, name } = await router.choose(asked, body.object, exchange);
+    const renamed = isOperation(format.name) && name !== asked ? body.rename(name) : undefined;
+    return callProvider(exchange, endpoint, { row: format, body: body.json, model: name, renamed }, deps);
   };
+}
+
+/**
+ * Returns what prints the list of models for a client that asks for it. Clients of Google may ask at the path of all
+ * others; they name themselves in a header.
+ */
+function findList({ name }: ClientFormat, { method, requestHeaders }: RoutedExchange): typeof listModels | undefined {
+  if (method !== "GET" && method !== "HEAD") return undefined;
+  if (name === "GeminiModels") return listGeminiModels;
+  if (name !== "Models") return undefined;
+  return requestHeaders.get("x-goog-api-client") === undefined ? listModels : listGeminiModels;
+}
+
+/** Paths whose bodies are kept, and answers are read for what can be recognised. */
+const DETECTED = /\/v1\/(?:images\/.+|responses\/compact)\/*$/;
+
+function formatOf(path: string): ClientFormat {
+  return DETECTED.test(path) ? clientFormatOf(path, "Detect") : clientFormatOf(path);
 }
 
 /** Returns the path without the query and, below an HTTPRoute, without the prefix that its rule matched. */

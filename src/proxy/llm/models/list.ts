@@ -1,6 +1,6 @@
 /**
- * Answers `GET /v1/models` and `GET /v1/models/<id>` in a form that the clients of OpenAI and of Anthropic read: the
- * members of both, side by side. The handler of models uses it.
+ * Answers `GET /v1/models` and `GET /v1/models/<id>` in a form that the clients of OpenAI and of Anthropic read, the
+ * members of both side by side; and the same below `/v1beta` in the form of Google. The handler of models uses it.
  */
 import { HeaderList } from "../../../lib/header-list.ts";
 import { ProxyError } from "../../exchange/errors.ts";
@@ -12,22 +12,44 @@ import type { ConcreteModel, VirtualModel } from "./compile.ts";
 /** Owner of models that this gateway makes up itself. */
 const VIRTUAL_OWNER = "gwproxy";
 
-const PATH = /^(?:\/v1)?\/models(?:\/(.+?))?\/*$/;
+const PATH = /^(?:\/v1(?:beta)?)?\/models(?:\/(.+?))?\/*$/;
+
+type Listed = ConcreteModel | VirtualModel;
 
 /**
  * @param path without the query
  * @throws ProxyError model_not_found
  */
-export function listModels(path: string, models: readonly (ConcreteModel | VirtualModel)[]): Reply {
+export function listModels(path: string, models: readonly Listed[]): Reply {
+  return answerList(path, models, { printList, printModel });
+}
+
+/**
+ * @param path without the query
+ * @throws ProxyError model_not_found
+ */
+export function listGeminiModels(path: string, models: readonly Listed[]): Reply {
+  return answerList(path, models, {
+    printList: (all) => ({ models: all.map(printGeminiModel) }),
+    printModel: printGeminiModel,
+  });
+}
+
+interface ListForm {
+  printList(models: readonly Listed[]): JsonObject;
+  printModel(model: Listed): JsonObject;
+}
+
+function answerList(path: string, models: readonly Listed[], form: ListForm): Reply {
   const id = PATH.exec(path)?.[1];
-  if (id === undefined) return replyWith(printList(models));
+  if (id === undefined) return replyWith(form.printList(models));
   const name = decodePathText(id);
   const found = models.find(({ match }) => match === name);
   if (found === undefined) throw new ProxyError("model_not_found", { text: `model "${name}" not found` });
-  return replyWith(printModel(found));
+  return replyWith(form.printModel(found));
 }
 
-function printList(models: readonly (ConcreteModel | VirtualModel)[]): JsonObject {
+function printList(models: readonly Listed[]): JsonObject {
   return {
     object: "list",
     data: models.map(printModel),
@@ -37,7 +59,7 @@ function printList(models: readonly (ConcreteModel | VirtualModel)[]): JsonObjec
   };
 }
 
-function printModel(model: ConcreteModel | VirtualModel): JsonObject {
+function printModel(model: Listed): JsonObject {
   const { match, createdAtMs } = model;
   return {
     id: match,
@@ -47,6 +69,15 @@ function printModel(model: ConcreteModel | VirtualModel): JsonObject {
     type: "model",
     display_name: match,
     created_at: new Date(createdAtMs).toISOString(),
+  };
+}
+
+/** Says what clients ask before they call a model; the gateway does not know the limits of its tokens. */
+function printGeminiModel({ match }: Listed): JsonObject {
+  return {
+    name: `models/${match}`,
+    displayName: match,
+    supportedGenerationMethods: ["generateContent", "streamGenerateContent", "countTokens"],
   };
 }
 

@@ -53,8 +53,8 @@ async function readBody({
   endpoint,
   exchange,
   out,
+  given,
 }: OperationContext): Promise<{ body: Body; json?: JsonObject | undefined }> {
-  const given = out === undefined ? exchange.requestBody : out.body;
   const type = (out?.headers ?? exchange.requestHeaders).get("content-type") ?? "";
   if (!type.toLowerCase().includes("json") && endpoint.auth?.sign === undefined) return { body: given };
   const isChanged = Buffer.isBuffer(given) || given === null;

@@ -1,13 +1,14 @@
 /** The table of operations, by the name of the client's format. */
 import type { RoutedExchange } from "../../exchange/exchange.ts";
 import { detect } from "./detect.ts";
-import { listModels } from "./models.ts";
+import { listGeminiModels, listModels } from "./models.ts";
 import type { Operation } from "./operation.ts";
 import { passThrough } from "./passthrough.ts";
 import { relayRealtime, relayResponses } from "./realtime.ts";
 
 const OPERATIONS: Readonly<Record<string, Operation>> = {
   Detect: detect,
+  GeminiModels: listGeminiModels,
   Models: listModels,
   Passthrough: passThrough,
   Realtime: relayRealtime,

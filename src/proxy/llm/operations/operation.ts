@@ -2,6 +2,7 @@
  * The interface of an operation: a request that is no chat and goes to the provider as it is. index.ts has the table.
  */
 import type { BackendDeps } from "../../backends/handler.ts";
+import type { Body } from "../../exchange/body.ts";
 import type { Outgoing } from "../../backends/transformation.ts";
 import type { Reply, RoutedExchange } from "../../exchange/exchange.ts";
 import type { Upstream, UpstreamResponse } from "../../upstream/upstream.ts";
@@ -12,6 +13,8 @@ export interface OperationContext {
   readonly exchange: RoutedExchange;
   /** The client's request after a transformation; undefined when there is none. */
   readonly out: Outgoing | undefined;
+  /** The body to send. */
+  readonly given: Body;
   readonly upstream: Upstream;
   readonly catalogs: BackendDeps["catalogs"];
 }

@@ -27,8 +27,8 @@ export const passThrough: Operation = async (context) => {
 };
 
 /** A signature covers the whole body, so a body that is signed is held first. */
-async function bodyOf({ endpoint, exchange, out }: OperationContext): Promise<Body> {
-  if (endpoint.auth?.sign === undefined) return out === undefined ? exchange.requestBody : out.body;
+async function bodyOf({ endpoint, exchange, given }: OperationContext): Promise<Body> {
+  if (endpoint.auth?.sign === undefined || given === null || Buffer.isBuffer(given)) return given;
   const held = await exchange.bufferRequestBody(exchange.requestLimitBytes);
   if (held === undefined) throw new ProxyError("body_too_large");
   return held;

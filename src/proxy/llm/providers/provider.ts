@@ -10,10 +10,13 @@ import type { FormatName } from "../formats/chat-format.ts";
 import type { JsonObject } from "../shared/json.ts";
 
 /** What goes to a provider: a format, or an operation that is no chat. */
-export type Wire = FormatName | "Detect" | "Models" | "Passthrough" | "Realtime";
+export type Wire = FormatName | "Detect" | "GeminiModels" | "Models" | "Passthrough" | "Realtime";
 
-/** Operations beside chat that a provider may have: `ResponsesSocket` is Responses over a WebSocket. */
-export type ProviderOperation = "Models" | "Realtime" | "ResponsesSocket";
+/**
+ * Operations beside chat that a provider may have: `ResponsesSocket` is Responses over a WebSocket, `GeminiModels` a list
+ * of models in the form of Google.
+ */
+export type ProviderOperation = "GeminiModels" | "Models" | "Realtime" | "ResponsesSocket";
 
 /** What a provider knows of a call. */
 export interface ProviderCall {

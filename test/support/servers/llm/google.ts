@@ -66,6 +66,8 @@ export async function startGoogle(
       const { method = "", url = "", headers } = request;
       if (`${method} ${url}` === "GET /v1beta/openai/models" && headers.authorization === `Bearer ${GEMINI_KEY}`)
         return sendJson(response, 200, { object: "list", data: [{ id: "models/gemini-2.5-pro", object: "model" }] });
+      if (method === "GET" && location === undefined && /^\/v1beta\/models(?:\/[\w.-]+)?(?:\?.*)?$/.test(url))
+        return listModels(url, headers, response);
       const endpoint = findEndpoint(url, location, customer.project);
       if (endpoint === undefined || method !== "POST")
         return refuse(response, { status: 404, name: "NOT_FOUND", message: `Method ${method} ${url} not found.` });
@@ -90,6 +92,14 @@ export async function startGoogle(
   });
   google.port = (server.address() as AddressInfo).port; // it listens on a port
   return google;
+}
+
+/** The list of the native API, or an entry of it; keys travel in a header of their own. */
+function listModels(url: string, headers: IncomingMessage["headers"], response: ServerResponse): void {
+  if (headers["x-goog-api-key"] !== GEMINI_KEY || headers.authorization !== undefined)
+    return refuse(response, { status: 401, name: "UNAUTHENTICATED", message: "API key not valid" });
+  const model = { name: "models/gemini-2.5-pro", displayName: "Gemini 2.5 Pro" };
+  return sendJson(response, 200, /\/models\//.test(url) ? model : { models: [model] });
 }
 
 interface Endpoint {

@@ -11,7 +11,7 @@ import { REFUSED_BY_GOOGLE } from "../shared/google-parameters.ts";
 import { printPathSegment } from "../shared/path-segment.ts";
 
 /** Formats of the native endpoints. */
-const NATIVE: ReadonlySet<Wire> = new Set<Wire>(["Gemini", "GeminiTokenCount"]);
+const NATIVE: ReadonlySet<Wire> = new Set<Wire>(["Gemini", "GeminiModels", "GeminiTokenCount"]);
 
 /** Counts with instructions or tools have to be wrapped as the request whose tokens they are. */
 const wrappedCount: OperationForm = {
@@ -26,10 +26,11 @@ export const gemini: Provider = {
   refusedParameters: REFUSED_BY_GOOGLE,
   defaultHost: () => "generativelanguage.googleapis.com",
   formats: () => ["Gemini", "Completions", "Embeddings", "GeminiTokenCount"],
-  operations: () => ["Models"],
+  operations: () => ["Models", "GeminiModels"],
   path(_node, call) {
     const { wire, model, streaming } = call;
     if (wire === "Models") return withModel("/v1beta/openai/models", call);
+    if (wire === "GeminiModels") return withModel("/v1beta/models", call);
     if (wire === "Embeddings") return "/v1beta/openai/embeddings";
     if (!NATIVE.has(wire)) return "/v1beta/openai/chat/completions";
     const [collection, id] = resourceOf(model);

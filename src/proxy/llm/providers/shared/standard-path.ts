@@ -22,5 +22,5 @@ export function standardPath({ pathPrefix }: ProviderNode, call: Pick<ProviderCa
 /** Adds the model where the path names it: to a session, and to the one entry of a list that is asked for. */
 export function withModel(path: string, { wire, model }: Pick<ProviderCall, "wire" | "model">): string {
   if (wire === "Realtime") return `${path}?model=${encodeURIComponent(model)}`;
-  return wire === "Models" && model !== "" ? `${path}/${model}` : path;
+  return (wire === "Models" || wire === "GeminiModels") && model !== "" ? `${path}/${model}` : path;
 }
