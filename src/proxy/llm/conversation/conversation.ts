@@ -210,16 +210,16 @@ export type ToolChoice =
 
 export interface Sampling {
   /** Limit of the answer in tokens. */
-  maxTokens?: number;
-  temperature?: number;
-  topP?: number;
-  topK?: number;
-  stop?: readonly string[];
-  seed?: number;
-  presencePenalty?: number;
-  frequencyPenalty?: number;
+  maxTokens?: number | undefined;
+  temperature?: number | undefined;
+  topP?: number | undefined;
+  topK?: number | undefined;
+  stop?: readonly string[] | undefined;
+  seed?: number | undefined;
+  presencePenalty?: number | undefined;
+  frequencyPenalty?: number | undefined;
   /** Number of answers that the client asks for. */
-  choices?: number;
+  choices?: number | undefined;
 }
 
 export interface ReasoningSettings {

@@ -98,7 +98,7 @@ function addSettings(body: JsonObject, conversation: Conversation): void {
 
 function readSampling(body: JsonObject): Conversation["sampling"] {
   const olderLimit = readCount(body["max_tokens"], "max_tokens");
-  const known = {
+  return {
     maxTokens: readCount(body["max_completion_tokens"], "max_completion_tokens") ?? olderLimit,
     temperature: readNumber(body["temperature"], "temperature"),
     topP: readNumber(body["top_p"], "top_p"),
@@ -109,7 +109,6 @@ function readSampling(body: JsonObject): Conversation["sampling"] {
     frequencyPenalty: readNumber(body["frequency_penalty"], "frequency_penalty"),
     choices: readCount(body["n"], "n"),
   };
-  return Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined));
 }
 
 function readTools(body: JsonObject): Tool[] {

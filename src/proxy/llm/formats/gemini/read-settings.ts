@@ -46,7 +46,7 @@ function requireTextOnly(config: JsonObject): void {
 }
 
 function readSampling(config: JsonObject): Sampling {
-  const known = {
+  return {
     maxTokens: readCount(memberOf(config, "maxOutputTokens"), `${PATH}.maxOutputTokens`),
     temperature: readNumber(config["temperature"], `${PATH}.temperature`),
     topP: readNumber(memberOf(config, "topP"), `${PATH}.topP`),
@@ -57,7 +57,6 @@ function readSampling(config: JsonObject): Sampling {
     frequencyPenalty: readNumber(memberOf(config, "frequencyPenalty"), `${PATH}.frequencyPenalty`),
     choices: readCount(memberOf(config, "candidateCount"), `${PATH}.candidateCount`),
   };
-  return Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined));
 }
 
 /** A budget of 0 switches thinking off, -1 leaves it to the model. */

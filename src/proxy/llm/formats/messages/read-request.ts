@@ -101,14 +101,13 @@ function readSystem(system: Json | undefined, path = "system"): SystemText[] {
 }
 
 function readSampling(body: JsonObject): Conversation["sampling"] {
-  const known = {
+  return {
     maxTokens: readCount(body["max_tokens"], "max_tokens"),
     temperature: readNumber(body["temperature"], "temperature"),
     topP: readNumber(body["top_p"], "top_p"),
     topK: readCount(body["top_k"], "top_k"),
     stop: readStop(body["stop_sequences"], "stop_sequences"),
   };
-  return Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined));
 }
 
 function addSettings(body: JsonObject, conversation: Conversation): void {

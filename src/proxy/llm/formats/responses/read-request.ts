@@ -86,12 +86,11 @@ function refuseState(body: JsonObject): void {
 }
 
 function readSampling(body: JsonObject): Conversation["sampling"] {
-  const known = {
+  return {
     maxTokens: readCount(body["max_output_tokens"], "max_output_tokens"),
     temperature: readNumber(body["temperature"], "temperature"),
     topP: readNumber(body["top_p"], "top_p"),
   };
-  return Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined));
 }
 
 function addToolChoice(body: JsonObject, conversation: Conversation): void {
