@@ -2,11 +2,12 @@
 import { median, percentile, printTable } from "./report.ts";
 import { valueOf, type Results } from "./results.ts";
 import { ROWS, type RowName } from "./rows.ts";
+import type { StreamKind } from "./streams.ts";
 
 interface Goal {
   readonly title: string;
   readonly limit: number;
-  readonly unit: "×" | "µs" | "ms" | "MiB" | "";
+  readonly unit: "×" | "µs" | "ms" | "KiB" | "MiB" | "";
   readonly of: (figures: Figures) => number | undefined;
 }
 
@@ -38,6 +39,9 @@ const GOALS: readonly Goal[] = [
     of: (figures) => divided(minus(figures.row("prompt-guards"), figures.row("prompt")), 64),
   },
   between("stream with a guard against the stream without", "stream-guard", "chat-stream", 1.5),
+  streamed("memory of an open stream, same format", "same format", 32),
+  streamed("memory of an open stream, translated", "translated", 48),
+  streamed("memory of an open stream, guarded", "guarded", 64),
   {
     title: "policies on a GET: key, authorization, two limits",
     limit: 10,
@@ -92,6 +96,15 @@ function ratio(title: string, row: RowName, peer: string, limit: number): Goal {
 /** One row of ours against another. */
 function between(title: string, row: RowName, other: RowName, limit: number): Goal {
   return { title, limit, unit: "×", of: (figures) => divided(figures.row(row), figures.row(other)) };
+}
+
+function streamed(title: string, kind: StreamKind, limit: number): Goal {
+  return {
+    title,
+    limit,
+    unit: "KiB",
+    of: ({ results }) => results.streams.find((each) => each.kind === kind)?.kibEach,
+  };
 }
 
 /** Phases that measure one change as often as the machine allows; the one that floods has a single figure or few. */

@@ -20,6 +20,7 @@ import type { Peer } from "./peers.ts";
 import { policyTable } from "./policies.ts";
 import { start, type Running } from "./process.ts";
 import { figure } from "./report.ts";
+import { measureStreams, streamTable } from "./streams.ts";
 import { reportTable } from "./reports.ts";
 import { emptyResults, keyOf, loadTables, type Results } from "./results.ts";
 import { ROWS, SPECIAL_ROWS, type Row } from "./rows.ts";
@@ -68,6 +69,7 @@ async function main(): Promise<void> {
     for (const port of [MOCK_PORT, OTHER_MOCK_PORT]) mocks.push(await startMock(tools, port));
     mocks.push(await startMock(tools, LARGE_MOCK_PORT, ["-size", String(1024 * 1024)]));
     await compare(options, tools, folder, results);
+    if (options.special.has("streams")) results.streams.push(...(await measureStreams(tools, folder)));
     await measureChurn(options, tools, folder, results);
     report(options, results);
   } finally {
@@ -214,6 +216,7 @@ function report(options: Options, results: Results): void {
   const columns = options.peers.map(({ name }) => name).filter((name) => !results.missing.has(name));
   process.stdout.write(`\n${loadTables(results, rows, columns, rounds)}`);
   if (results.churned.length > 0) process.stdout.write(`\n${churnTables(results.churned)}`);
+  if (results.streams.length > 0) process.stdout.write(`\n${streamTable(results.streams)}`);
   process.stdout.write(`\n${goalTable(results)}`);
   for (const [name, reason] of results.missing) process.stdout.write(`${name} ${reason}\n`);
   // A run without the product measured nothing that matters.

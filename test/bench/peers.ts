@@ -110,15 +110,28 @@ const threads: Peer = {
     upWith(folder, 18_127, { files: ["backends", "routes", "policies"], threads: availableParallelism() }),
 };
 
-/** @param what files of config/, more manifests; one thread unless told otherwise, as the peers have one */
-async function upWith(
+interface UpOptions {
+  /** Files of config/. */
+  readonly files: readonly string[];
+  /** More manifests. */
+  readonly more?: string;
+  /** One unless told otherwise, as the peers have one. */
+  readonly threads?: number;
+  /** Port of the upstream in place of that of the mock. */
+  readonly upstream?: number;
+}
+
+export async function upWith(
   folder: string,
   port: number,
-  { files, more = "", threads: count = 1 }: { files: readonly string[]; more?: string; threads?: number },
+  { files, more = "", threads: count = 1, upstream = MOCK_PORT }: UpOptions,
 ): Promise<Command> {
   const config = join(folder, "config");
-  mkdirSync(config);
-  for (const file of files) cpSync(join(HERE, "config", `${file}.yaml`), join(config, `${file}.yaml`));
+  mkdirSync(config, { recursive: true });
+  for (const file of files) {
+    const text = readFileSync(join(HERE, "config", `${file}.yaml`), "utf8");
+    writeFileSync(join(config, `${file}.yaml`), text.replaceAll(`port: ${MOCK_PORT}`, `port: ${upstream}`));
+  }
   const gateway = readFileSync(join(HERE, "config/gateway.yaml"), "utf8");
   writeFileSync(join(config, "gateway.yaml"), gateway.replace("18101", String(port)));
   if (more !== "") writeFileSync(join(config, "more.yaml"), more);

@@ -3,6 +3,7 @@ import type { Churned } from "./churn.ts";
 import type { Load } from "./load.ts";
 import { figure, median, printTable } from "./report.ts";
 import type { Row, RowName } from "./rows.ts";
+import type { StreamMemory } from "./streams.ts";
 
 export interface Results {
   /** By row and column. */
@@ -13,6 +14,7 @@ export interface Results {
   readonly peakMiB: Map<string, number>;
   /** What has no figures, and why. */
   readonly missing: Map<string, string>;
+  readonly streams: StreamMemory[];
   readonly churned: Churned[];
 }
 
@@ -23,6 +25,7 @@ export function emptyResults(): Results {
     idleMiB: new Map(),
     peakMiB: new Map(),
     missing: new Map(),
+    streams: [],
     churned: [],
   };
 }

@@ -107,6 +107,7 @@ export const SPECIAL_ROWS = [
   "llm",
   "policies",
   "reports",
+  "streams",
   "churn",
   "churn-cluster",
   "startup",
