@@ -20,6 +20,7 @@ const MADE: Readonly<Record<string, () => object>> = {
   "responses.json": () => responses(),
   "responses.sse.json": () => ({ ...responses(), stream: true }),
   "tools.json": () => ({ ...messages("claude-sonnet-4-5"), tools: Array.from({ length: TOOLS }, (_, at) => tool(at)) }),
+  "agent.json": () => agentCall(),
   "prompt.json": () => ({
     model: "gpt-4o-mini",
     messages: [{ role: "user", content: SENTENCE.repeat(PROMPT_BYTES / SENTENCE.length) }],
@@ -49,6 +50,13 @@ function messages(model: string): object {
 function responses(): object {
   const limits = { temperature: 0.2, max_output_tokens: 256 };
   return { model: "gpt-4o-mini", instructions: INSTRUCTIONS, input: QUESTION, store: false, ...limits };
+}
+
+/** A call of the JSON-RPC binding of A2A 0.3. */
+function agentCall(): object {
+  const parts = [{ kind: "text", text: INSTRUCTIONS + QUESTION }];
+  const message = { kind: "message", role: "user", messageId: "m-1", parts };
+  return { jsonrpc: "2.0", id: 1, method: "message/send", params: { message } };
 }
 
 /** A tool as coding agents describe them: a page of text and some parameters. */

@@ -39,6 +39,7 @@ const GOALS: readonly Goal[] = [
     of: (figures) => divided(minus(figures.row("prompt-guards"), figures.row("prompt")), 64),
   },
   between("stream with a guard against the stream without", "stream-guard", "chat-stream", 1.5),
+  between("A2A call against chat JSON", "agent", "chat", 1.2),
   streamed("memory of an open stream, same format", "same format", 32),
   streamed("memory of an open stream, translated", "translated", 48),
   streamed("memory of an open stream, guarded", "guarded", 64),

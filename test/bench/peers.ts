@@ -75,6 +75,7 @@ const gwproxy: Peer = {
     prompt: { path: `/openai${CHAT}` },
     "prompt-guards": { path: `/prompt-guards${CHAT}` },
     "stream-guard": { path: `/stream-guard${CHAT}` },
+    agent: { path: "/agent" },
     mib: { path: "/mib" },
     "added-latency": { path: `/openai${CHAT}` },
     "first-chunk": { path: `/openai${CHAT}` },

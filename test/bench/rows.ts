@@ -24,6 +24,7 @@ export type RowName =
   | "prompt"
   | "prompt-guards"
   | "stream-guard"
+  | "agent"
   | "first-chunk"
   | "added-latency";
 
@@ -89,6 +90,7 @@ export const ROWS: readonly Row[] = [
   { name: "prompt", title: "chat JSON, prompt of 64 KiB", ...CHAT, body: "prompt.json" },
   { name: "prompt-guards", title: "the same with five built-in guards", ...CHAT, body: "prompt.json" },
   { name: "stream-guard", title: "chat stream with a guard of five built-ins", ...STREAM },
+  { name: "agent", title: "A2A call, JSON", ...CHAT, body: "agent.json", expect: "artifacts" },
   { name: "added-latency", title: "chat JSON, 20 a second: median", ...CHAT, measure: "whole answer" },
   {
     name: "first-chunk",

@@ -5,6 +5,7 @@
 //	POST */v1/messages          -> Anthropic JSON, or Anthropic SSE when "stream":true
 //	POST *:generateContent      -> Gemini JSON, *:streamGenerateContent -> SSE
 //	POST */converse             -> Bedrock JSON, */converse-stream -> application/vnd.amazon.eventstream
+//	POST /agent*                -> a finished task of A2A (JSON-RPC)
 //	POST */embeddings           -> small JSON
 //	POST /mcp*                  -> MCP streamable HTTP (initialize, ping, tools/list, tools/call echo)
 //

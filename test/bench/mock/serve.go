@@ -166,6 +166,8 @@ func handle(c net.Conn) {
 			}
 		case method == "GET" || method == "HEAD":
 			_, err = c.Write(getResp)
+		case strings.HasPrefix(path, "/agent"):
+			_, err = c.Write(agentResp)
 		case strings.HasSuffix(path, "/embeddings"):
 			_, err = c.Write(embResp)
 		default:

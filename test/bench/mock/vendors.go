@@ -9,10 +9,11 @@ import (
 	"strings"
 )
 
-// Answers of the Gemini API and of Bedrock (Converse), with the same texts as the others.
+// Answers of the Gemini API, of Bedrock (Converse) and of an A2A agent, with the same texts as the others.
 
 var (
 	geminiResp, converseResp     []byte
+	agentResp                    []byte
 	geminiEvents, converseEvents [][]byte
 	frameHead                    = []byte("HTTP/1.1 200 OK\r\ncontent-type: application/vnd.amazon.eventstream\r\ntransfer-encoding: chunked\r\n\r\n")
 )
@@ -26,6 +27,7 @@ func buildVendors() {
 	}
 	geminiResp = resp("200 OK", "application/json; charset=UTF-8", "", []byte(geminiPiece(string(content), `"finishReason":"STOP",`)))
 	converseResp = resp("200 OK", "application/json", "x-amzn-requestid: bench\r\n", []byte(`{"metrics":{"latencyMs":12},"output":{"message":{"content":[{"text":`+string(content)+`}],"role":"assistant"}},"stopReason":"end_turn","usage":{"inputTokens":120,"outputTokens":150,"totalTokens":270}}`))
+	agentResp = resp("200 OK", "application/json", "", []byte(`{"jsonrpc":"2.0","id":1,"result":{"kind":"task","id":"task-1","contextId":"context-1","status":{"state":"completed"},"artifacts":[{"artifactId":"a-1","parts":[{"kind":"text","text":`+string(content)+`}]}]}}`))
 
 	converseEvents = append(converseEvents, frame("messageStart", `{"p":"abcdefghij","role":"assistant"}`))
 	for i := 0; i < *chunks; i++ {
