@@ -89,9 +89,10 @@ class ExchangeLedger implements Ledger {
   ) {
     this.#exchange = exchange;
     this.#request = request;
-    this.#requestBytes = requestBytes;
-    this.#catalog = catalog;
     this.countsText = requestBytes !== undefined && exchange.tokenGates.length > 0;
+    // The measure holds the parsed request, which an open stream would keep with it.
+    this.#requestBytes = this.countsText ? requestBytes : undefined;
+    this.#catalog = catalog;
     this.#publish();
     // The client can leave at any moment, also before the provider responds.
     exchange.onDone(() => this.settle(this.#wasSent ? "partial" : "failed"));

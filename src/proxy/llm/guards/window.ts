@@ -174,27 +174,29 @@ class GuardedStream implements BodyStream, BodySink {
   }
 }
 
-/** The bytes that wait for their window. */
+/**
+ * The bytes that wait for their window, as latin1: a text for each chunk takes less memory than a buffer, and no chunk
+ * keeps the memory alive that it is a view of.
+ */
 class Held {
-  #chunks: Buffer[] = [];
+  #text = "";
   /** Position of the first held byte in the stream. */
   #start = 0;
-  bytes = 0;
+
+  get bytes(): number {
+    return this.#text.length;
+  }
 
   add(chunk: Buffer): void {
-    // Copied, because the owner of a chunk may use its memory again.
-    this.#chunks.push(Buffer.from(chunk));
-    this.bytes += chunk.length;
+    this.#text += chunk.toString("latin1");
   }
 
   /** Removes the bytes up to a position of the stream. */
   take(position: number): Buffer {
-    const all = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks);
-    const count = Math.max(0, Math.min(all.length, position - this.#start));
-    const rest = all.subarray(count);
-    this.#chunks = rest.length === 0 ? [] : [rest];
+    const count = Math.max(0, Math.min(this.#text.length, position - this.#start));
+    const taken = Buffer.from(this.#text.slice(0, count), "latin1");
+    this.#text = this.#text.slice(count);
     this.#start += count;
-    this.bytes = rest.length;
-    return all.subarray(0, count);
+    return taken;
   }
 }

@@ -24,7 +24,7 @@ class StartedStream implements BodyStream, BodySink {
   readonly #started: () => void;
   readonly #failed: (error: Error) => void;
   /** What came before the reader. */
-  readonly #held: Buffer[] = [];
+  #held: Buffer[] = [];
   #ending: Ending | undefined;
   #sink: BodySink | undefined;
 
@@ -56,8 +56,11 @@ class StartedStream implements BodyStream, BodySink {
 
   read(sink: BodySink): void {
     this.#sink = sink;
+    const held = this.#held;
+    // A chunk is a view of 64 KiB that many requests share, all of which an open stream would keep with it.
+    this.#held = [];
     let hasRoom = true;
-    for (const chunk of this.#held) hasRoom = sink.data(chunk);
+    for (const chunk of held) hasRoom = sink.data(chunk);
     if (this.#ending === undefined) {
       if (hasRoom) this.#source.resume();
     } else if ("error" in this.#ending) sink.error(this.#ending.error);
