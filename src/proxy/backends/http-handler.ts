@@ -15,7 +15,7 @@ import { appendPass } from "../exchange/cdn-loop.ts";
 import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
 import { grpcTimeoutMs, isGrpc } from "../exchange/grpc.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
-import type { AuthCall, RequestAuth } from "../upstream/auth.ts";
+import type { AuthCall, RequestAuth, SigningScope } from "../upstream/auth.ts";
 import { bodyToSign } from "./auth/body-to-sign.ts";
 import { SessionKey } from "../balancing/affinity.ts";
 import { Attempt } from "./attempt.ts";
@@ -54,6 +54,8 @@ export interface Destination {
   readonly followsRequest: boolean;
   /** Whether the name replaces the client's Host when no policy has decided. */
   readonly rewritesHost: boolean;
+  /** What signatures are made for, where the configuration does not say; unset where the destination does not either. */
+  readonly signingScope?: SigningScope;
   /** Entry for CDN-Loop (RFC 8586); undefined for the name of the product alone. */
   readonly pass: string | undefined;
 }
@@ -158,6 +160,7 @@ export function createHttpHandler(
   const callFor = (exchange: RoutedExchange, endpoint: EndpointState): AuthCall => ({
     caller: exchange,
     host: destination.hostname ?? destination.target(endpoint).host,
+    signingScope: destination.signingScope,
   });
   const transformed = async (
     exchange: RoutedExchange,

@@ -122,7 +122,7 @@ export class BackendRegistry {
 
   constructor(options: RegistryOptions) {
     this.#options = options;
-    this.#auth = new AuthCompiler(options);
+    this.#auth = new AuthCompiler({ environment: process.env, ...options });
     this.#records = new EndpointStatsStore(options.slots);
     this.#locality = { ...options.locality };
   }

@@ -26,10 +26,10 @@ export async function authenticateHttp(
   { method, path, headers, body }: Omit<CalloutRequest, "authority">,
 ): Promise<string> {
   if (auth === undefined) return path;
-  const call = { caller, host: target.host };
+  const call = { caller, host: target.host, signingScope };
   try {
     const placed = await auth.place(call, headers, path);
-    await auth.sign?.(call, { method, path: placed, headers, body: body ?? EMPTY }, signingScope);
+    await auth.sign?.(call, { method, path: placed, headers, body: body ?? EMPTY });
     return placed;
   } catch (error) {
     throw error instanceof ProxyError ? failedCall(error) : error;

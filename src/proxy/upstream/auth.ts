@@ -9,18 +9,20 @@ import type { MaybePromise, RoutedExchange } from "../exchange/exchange.ts";
 /** A call that the gateway makes on its own has no request of a client; what only a request has is unset then. */
 export type AuthCaller = Pick<RoutedExchange, "onAbort"> & Partial<RoutedExchange>;
 
-/** The call that leaves. */
-export interface AuthCall {
-  readonly caller: AuthCaller;
-  /** Name or address of the destination, without the port. */
-  readonly host: string;
-}
-
 /** What a signature is made for; an empty member is left to the configuration. */
 export interface SigningScope {
   readonly region: string;
   /** Name of the service in signatures, such as `bedrock`. */
   readonly service: string;
+}
+
+/** The call that leaves. */
+export interface AuthCall {
+  readonly caller: AuthCaller;
+  /** Name or address of the destination, without the port. */
+  readonly host: string;
+  /** What a signature is made for, where the configuration does not say; unset where the backend does not either. */
+  readonly signingScope?: SigningScope | undefined;
 }
 
 export interface UnsignedRequest {
@@ -43,10 +45,9 @@ export type PlaceCredential = (call: AuthCall, headers: HeaderList, path: string
 
 /**
  * Signs a request, which nothing may change afterwards.
- * @param scope of the backend, where the configuration names none
  * @throws ProxyError credential_unavailable
  */
-export type SignRequest = (call: AuthCall, request: UnsignedRequest, scope?: SigningScope) => MaybePromise<void>;
+export type SignRequest = (call: AuthCall, request: UnsignedRequest) => MaybePromise<void>;
 
 export interface RequestAuth {
   readonly message: BackendAuth;

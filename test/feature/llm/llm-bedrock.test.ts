@@ -251,7 +251,7 @@ prove([], "without keys, with foreign keys and with a role nothing is sent", asy
   };
   // A reference that does not resolve closes the whole backend.
   await denied("{secretRef: {name: missing}}", /no valid backends/);
-  await denied("{assumeRole: {roleArn: 'arn:aws:iam::123456789012:role/r'}}", /no valid backends/);
+  await denied("{assumeRole: {roleArn: 'arn:aws:iam::123456789012:role/r'}}", unavailable);
   await denied("{}", unavailable);
   const lost = "policies: {auth: {cloudA: {secretRef: {name: missing}}}}";
   const member = `{name: one, llmh: {region: ${REGION}}, host: 127.0.0.1, port: ${bedrock.port}, ${lost}}`;

@@ -31,4 +31,5 @@ const compiler = new AuthCompiler({
   callouts: () => ({ open: refused, openTarget: refused }),
   expression: (source, phase) => compileExpression(source, environmentOf(phase)),
   log,
+  environment: process.env,
 });

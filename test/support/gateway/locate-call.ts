@@ -38,7 +38,7 @@ export function locate(
   assert.ok(!(addressed instanceof Promise), "a configured credential is there at once");
   const { path, headers: sent } = addressed;
   const unsigned = { method: "POST", path, headers: sent, body: Buffer.alloc(0) };
-  void endpoint.auth?.sign?.(endpoint.authCall(to, exchange), unsigned, endpoint.signingScope(to));
+  void endpoint.auth?.sign?.(endpoint.authCall(to, exchange), unsigned);
   const { target: called } = endpoint.spot(to);
   assert.ok("host" in called);
   const scheme = called.tls === undefined ? "http" : "https";

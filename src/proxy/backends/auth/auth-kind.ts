@@ -4,6 +4,8 @@ import type { CelPhase } from "../../../cel/environments/phases.ts";
 import type { Expression } from "../../../cel/expression.ts";
 import type { Logger } from "../../../lib/log.ts";
 import type { Callouts } from "../../callouts/callouts.ts";
+import type { Environment } from "./shared/ambient-hosts.ts";
+import type { CloudClient } from "./shared/cloud-client.ts";
 import type { Tokens } from "../../tokens/tokens.ts";
 import type { PlaceCredential, SignRequest } from "../../upstream/auth.ts";
 
@@ -18,6 +20,8 @@ export interface AuthDeps {
   /** Compiles an expression; one that does not compile becomes one that always fails. */
   readonly expression: (source: string, phase: CelPhase) => Expression;
   readonly log: Logger;
+  /** Variables of the environment that ambient identities come from. */
+  readonly environment: Environment;
 }
 
 /** What a block of the configuration is compiled with. */
@@ -26,6 +30,8 @@ export interface BlockDeps extends AuthDeps {
   readonly place: string;
   /** Digest of the block and its place. */
   readonly block: string;
+  /** Calls services of clouds. */
+  readonly cloud: CloudClient;
 }
 
 export interface CompiledKind {

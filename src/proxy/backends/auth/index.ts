@@ -11,8 +11,9 @@ import {
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { PlaceCredential, RequestAuth } from "../../upstream/auth.ts";
 import type { AuthDeps, AuthKind, BlockDeps, CompiledKind, KindCase } from "./auth-kind.ts";
-import { cloudA } from "./cloud-a.ts";
+import { cloudA } from "./cloud-a/index.ts";
 import { key } from "./key.ts";
+import { CloudClient } from "./shared/cloud-client.ts";
 import { placeCredential } from "./shared/place-credential.ts";
 import { passthrough } from "./passthrough.ts";
 import { unresolved } from "./unresolved.ts";
@@ -24,11 +25,13 @@ const DEFAULT_PLACE = "default";
 
 export class AuthCompiler {
   readonly #deps: AuthDeps;
+  readonly #cloud: CloudClient;
   readonly #compiled = new WeakMap<BackendAuth, RequestAuth>();
   readonly #places = new WeakMap<BackendAuth, string>();
 
   constructor(deps: AuthDeps) {
     this.#deps = deps;
+    this.#cloud = new CloudClient(deps.callouts);
   }
 
   /** Notes the object and the field of a block, for reports. */
@@ -43,7 +46,7 @@ export class AuthCompiler {
     if (auth !== undefined) return auth;
     const place = this.#places.get(message) ?? DEFAULT_PLACE;
     const block = hash("sha256", Buffer.concat([Buffer.from(`${place}\n`), toBinary(BackendAuthSchema, message)]));
-    auth = compileBlock(message, { ...this.#deps, place, block });
+    auth = compileBlock(message, { ...this.#deps, cloud: this.#cloud, place, block });
     this.#compiled.set(message, auth);
     return auth;
   }

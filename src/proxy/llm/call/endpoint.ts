@@ -15,7 +15,7 @@ import { HeaderList } from "../../../lib/header-list.ts";
 import type { Uint64 } from "../../../lib/uint64.ts";
 import { hashEndpoint } from "../../balancing/affinity.ts";
 import type { BalancedEndpoint } from "../../balancing/pick.ts";
-import type { AuthCall, RequestAuth, SigningScope } from "../../upstream/auth.ts";
+import type { AuthCall, RequestAuth } from "../../upstream/auth.ts";
 import { connectionOf, type UpstreamTarget } from "../../upstream/dial/connection-settings.ts";
 import type { EndpointStats } from "../../balancing/endpoint-stats.ts";
 import type { BackendDeps, ResolvedEndpoint } from "../../backends/handler.ts";
@@ -45,8 +45,6 @@ export interface Endpoint extends BalancedEndpoint {
   readonly transformation: BackendTransformation | undefined;
   /** Authenticates requests; undefined when the client's own headers do, or nothing. */
   readonly auth: RequestAuth | undefined;
-  /** Returns what signatures of a call are made for, where the configuration says nothing. */
-  signingScope(call: ProviderCall): SigningScope | undefined;
   /** Returns the call to authenticate. */
   authCall(call: ProviderCall, exchange: RoutedExchange): AuthCall;
   /** The `ai` block in force for this provider. */
@@ -90,6 +88,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
   const authCall = (call: ProviderCall, exchange: RoutedExchange): AuthCall => ({
     caller: exchange,
     host: hostOf(node, provider, call),
+    signingScope: provider.signingScope?.(node, call),
   });
   return {
     node,
@@ -105,7 +104,6 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
     policies: compileAiPolicies(settings.ai, deps),
     auth,
     authCall,
-    signingScope: (call) => provider.signingScope?.(node, call),
     guards: compilePromptGuards(settings.ai?.promptGuard, deps),
     spot(call) {
       const target = targetOf(call);

@@ -45,11 +45,12 @@ export async function sendCall(call: Call, exchange: RoutedExchange, upstream: U
   if (exchange.trace !== undefined) attempt.span = spanOf(call, exchange.trace, exchange, { method, path, headers });
   ledger?.sent();
   try {
-    await endpoint.auth?.sign?.(
-      endpoint.authCall(to, exchange),
-      { method, path, headers, body: Buffer.isBuffer(body) ? body : EMPTY },
-      endpoint.signingScope(to),
-    );
+    await endpoint.auth?.sign?.(endpoint.authCall(to, exchange), {
+      method,
+      path,
+      headers,
+      body: Buffer.isBuffer(body) ? body : EMPTY,
+    });
     const response = await upstream.send(target, {
       version: upgrade === undefined ? (fixedVersion(limits?.version) ?? "negotiated") : "http1",
       method,

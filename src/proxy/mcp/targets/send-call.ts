@@ -36,14 +36,14 @@ export async function sendCall(
   const { method, headers, span } = request;
   const { auth, http } = endpoint;
   caller.endpoint = endpoint.name;
-  const authCall = { caller, host: endpoint.target.host };
+  const authCall = { caller, host: endpoint.target.host, signingScope: endpoint.signingScope };
   const path = auth === undefined ? request.path : await auth.place(authCall, headers, request.path);
   const attempt = new Attempt(caller, endpoint.record, rule, false);
   if (caller.trace !== undefined)
     attempt.span = beginCallSpan(caller.trace, caller, { method, path, headers }, { subtype: "Mcp", ...span });
   try {
     const body = request.body(headers);
-    await auth?.sign?.(authCall, { method, path, headers, body: body ?? EMPTY }, endpoint.signingScope);
+    await auth?.sign?.(authCall, { method, path, headers, body: body ?? EMPTY });
     const response = await upstream.send(endpoint.target, {
       version: fixedVersion(http?.version) ?? (endpoint.target.tls === undefined ? "http1" : "negotiated"),
       method,

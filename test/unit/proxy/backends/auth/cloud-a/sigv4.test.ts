@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { createHash, createHmac } from "node:crypto";
 import { test } from "node:test";
-import { HeaderList } from "../../../../src/lib/header-list.ts";
-import { signRequest, type AwsCredentials } from "../../../../src/proxy/backends/sigv4.ts";
+import { HeaderList } from "../../../../../../src/lib/header-list.ts";
+import { signRequest, type AwsCredentials } from "../../../../../../src/proxy/backends/auth/cloud-a/sigv4.ts";
 
 const CREDENTIALS: AwsCredentials = {
   accessKeyId: "AKIDEXAMPLE",

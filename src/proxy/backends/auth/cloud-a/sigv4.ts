@@ -7,8 +7,8 @@
  * longer for texts of this size.
  */
 import { hash } from "node:crypto";
-import type { HeaderList } from "../../lib/header-list.ts";
-import type { SigningScope, UnsignedRequest } from "../upstream/auth.ts";
+import type { HeaderList } from "../../../../lib/header-list.ts";
+import type { SigningScope, UnsignedRequest } from "../../../upstream/auth.ts";
 
 export interface AwsCredentials {
   readonly accessKeyId: string;
