@@ -51,6 +51,8 @@ const SECOND_VALUES: Readonly<Record<string, ChangeValue>> = {
   sessionRouting: swap("Stateful", "Stateless"),
   "traffic.phase": swap("PreRouting", "PostRouting"),
   "tunnel.mode": swap("Auto", "Connect"),
+  "jwtSign.alg": to("RS512"),
+  "jwtSign.ttl": to("7s"),
   // Prompt guards
   "promptGuard.streaming": swap("Enabled", "Disabled"),
   "regex.action": swap("Mask", "Reject"),

@@ -12,13 +12,14 @@ import {
 import type { PlaceCredential, RequestAuth } from "../../upstream/auth.ts";
 import type { AuthDeps, AuthKind, BlockDeps, CompiledKind, KindCase } from "./auth-kind.ts";
 import { cloudA } from "./cloud-a/index.ts";
+import { jwtSign } from "./jwt-sign.ts";
 import { key } from "./key.ts";
 import { CloudClient } from "./shared/cloud-client.ts";
 import { placeCredential } from "./shared/place-credential.ts";
 import { passthrough } from "./passthrough.ts";
 import { unresolved } from "./unresolved.ts";
 
-const KINDS: { readonly [K in KindCase]: AuthKind<K> } = { key, cloudA, passthrough, unresolved };
+const KINDS: { readonly [K in KindCase]: AuthKind<K> } = { key, cloudA, passthrough, jwtSign, unresolved };
 
 /** Where a block stands that no user wrote: the default of a provider or of a guard. */
 const DEFAULT_PLACE = "default";

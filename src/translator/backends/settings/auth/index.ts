@@ -7,6 +7,7 @@ import type { SettingsContext } from "../context.ts";
 import type { AuthContext, Kind, TranslateKind } from "./auth-kind.ts";
 import { translateCloudA } from "./cloud-a.ts";
 import { translateCredentials } from "./credentials.ts";
+import { translateJwtSign } from "./jwt-sign.ts";
 import { translateKey, translateSecretRef } from "./key.ts";
 import { translatePassthrough } from "./passthrough.ts";
 
@@ -17,6 +18,7 @@ const KINDS: KindTable = {
   secretRef: translateSecretRef,
   passthrough: translatePassthrough,
   cloudA: translateCloudA,
+  jwtSign: translateJwtSign,
 };
 
 // Admission lets at most one kind pass.
