@@ -5,6 +5,7 @@ import {
   StreamableHTTPClientTransport,
   type StreamableHTTPClientTransportOptions,
 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { call, type Answer } from "./http.ts";
 import type { ProofContext } from "../proofs/prove.ts";
 
 export interface McpClient {
@@ -24,6 +25,12 @@ export const INITIALIZE: string = JSON.stringify({
   method: "initialize",
   params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "raw", version: "1" } },
 });
+
+/** Posts one message as it stands. */
+export function post(url: string, message: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+  const body = typeof message === "string" ? message : JSON.stringify(message);
+  return call(url, { method: "POST", headers: { ...MCP_HEADERS, ...headers }, body });
+}
 
 /** @param setUp registers handlers before the client connects */
 export async function connectMcp(

@@ -134,7 +134,10 @@ export async function startGateway(
   context: ProofContext,
   manifests: string,
   settings: Partial<
-    Pick<ProxyOptions, "nowMs" | "clock" | "random" | "locality" | "telemetry" | "spiffeEndpoint" | "log">
+    Pick<
+      ProxyOptions,
+      "nowMs" | "clock" | "random" | "locality" | "telemetry" | "spiffeEndpoint" | "log" | "sessionKeys"
+    >
   > = {},
 ): Promise<TestGateway> {
   const folder = mkdtempSync(join(tmpdir(), "gwproxy-test-"));

@@ -38,6 +38,8 @@ export interface McpServerOptions {
   readonly name?: string;
   /** Issues no session ids. */
   readonly hasNoSessions?: boolean;
+  /** Refuses new sessions while it returns true. */
+  readonly refusesSessions?: () => boolean;
   /** Answers with JSON where it can. */
   readonly answersJson?: boolean;
   /** Adds tools and the like to the server of each session. */
@@ -65,6 +67,10 @@ export async function startMcpServer(
     if (id !== undefined) {
       response.writeHead(404, { "content-type": "application/json" });
       response.end('{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}');
+      return;
+    }
+    if (options.refusesSessions?.() === true) {
+      response.writeHead(503).end();
       return;
     }
     const server = createTestServer(options);

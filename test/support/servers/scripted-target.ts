@@ -215,7 +215,13 @@ export function testSession(): Session {
     id: "session",
     client: { version: "2025-11-25", capabilities: "{}", name: "test", clientVersion: "1" },
     target(name: string): TargetSession {
-      const own = targets.get(name) ?? { entered: false, id: undefined, endpoint: undefined, entering: undefined };
+      const own = targets.get(name) ?? {
+        entered: false,
+        isLost: false,
+        id: undefined,
+        endpoint: undefined,
+        entering: undefined,
+      };
       targets.set(name, own);
       return own;
     },

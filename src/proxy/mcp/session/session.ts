@@ -17,6 +17,8 @@ export interface ClientInfo {
 export interface TargetSession {
   /** False until the target has answered `initialize`. */
   entered: boolean;
+  /** Set while the target has lost a session that the client still has: unless it is entered anew, the client ends it. */
+  isLost: boolean;
   /** Session id that the target issued; undefined when it issued none. */
   id: string | undefined;
   /** "address:port" of the endpoint that answered first, where the target is a Service. */

@@ -63,6 +63,11 @@ export class Sessions {
     this.#nowMs = nowMs;
   }
 
+  /** Number of sessions that are kept open. */
+  get keptCount(): number {
+    return this.#kept.size;
+  }
+
   /** Begins a session that has no id until `register`. */
   begin(client: ClientInfo, owner: SessionOwner): LiveSession {
     const record: SessionRecord = {
@@ -162,7 +167,13 @@ export class LiveSession implements Session {
     let own = this.#targets.get(name);
     if (own === undefined) {
       const known = this.#healed(name) ?? this.record.targets.get(digestTarget(name));
-      own = { entered: known !== undefined, id: known?.id, endpoint: known?.endpoint, entering: undefined };
+      own = {
+        entered: known !== undefined,
+        isLost: false,
+        id: known?.id,
+        endpoint: known?.endpoint,
+        entering: undefined,
+      };
       this.#targets.set(name, own);
     }
     return own;
@@ -173,7 +184,7 @@ export class LiveSession implements Session {
     const own = this.target(name);
     const healed = this.#healed(name);
     if (healed === undefined || healed.id === own.id) return false;
-    Object.assign(own, { ...healed, entered: true });
+    Object.assign(own, { ...healed, entered: true, isLost: false });
     return true;
   }
 
@@ -221,7 +232,10 @@ export function withoutSession(client: ClientInfo, isEntered: boolean): Session 
     target(name) {
       let own = targets.get(name);
       if (own === undefined)
-        targets.set(name, (own = { entered: isEntered, id: undefined, endpoint: undefined, entering: undefined }));
+        targets.set(
+          name,
+          (own = { entered: isEntered, isLost: false, id: undefined, endpoint: undefined, entering: undefined }),
+        );
       return own;
     },
     logLevel: undefined,

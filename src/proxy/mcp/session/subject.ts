@@ -2,13 +2,14 @@
  * Finds out who a request is from, by what policies have verified, so that the session of one user is of no use to
  * another. External authorization names nobody.
  */
+import { Secret } from "../../../cel/values.ts";
 import type { Exchange } from "../../exchange/exchange.ts";
 import { digestSubject } from "./record.ts";
 
 /** Roots of expressions that name a user, the strongest first, with the members that tell users apart. */
 const ROOTS: readonly (readonly [root: string, members: readonly string[]])[] = [
   ["jwt", ["iss", "sub"]],
-  ["apiKey", ["name"]],
+  ["apiKey", ["key"]],
   ["basicAuth", ["username"]],
 ];
 /** @returns a digest, so that sessions hold no name; undefined when nothing has authenticated the request */
@@ -37,5 +38,7 @@ function memberOf(object: unknown, name: string): unknown {
 }
 
 function textOf(value: unknown): string {
+  // The key of an API client is a secret; only a digest of it is kept, in a sealed session.
+  if (value instanceof Secret) return value.reveal();
   return typeof value === "string" ? value : "";
 }

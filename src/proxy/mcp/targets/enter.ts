@@ -33,7 +33,11 @@ export class EnteringTarget {
   /** Enters the session unless it is entered. @param isGone whether the endpoint of the session is gone */
   async ensure(session: Session, own: TargetSession, caller: RoutedExchange, isGone: boolean): Promise<void> {
     if (isGone) return this.heal(session, own, caller, own.id);
-    while (!own.entered) await this.#enterOnce(session, own, caller);
+    try {
+      while (!own.entered) await this.#enterOnce(session, own, caller);
+    } catch (error) {
+      throw own.isLost && error instanceof McpError ? sessionLost() : error;
+    }
   }
 
   /**
@@ -46,11 +50,8 @@ export class EnteringTarget {
     own.entered = false;
     own.id = undefined;
     own.endpoint = undefined;
-    try {
-      await this.ensure(session, own, caller, false);
-    } catch (error) {
-      throw error instanceof McpError ? sessionLost() : error;
-    }
+    own.isLost = true;
+    await this.ensure(session, own, caller, false);
     await this.#restore(session, own, caller);
     session.healed(this.#name);
   }
@@ -96,6 +97,7 @@ export class EnteringTarget {
     if (response?.kind !== "result")
       throw new McpError(ERROR_CODES.internal, "the server refused a session", { status: 500 });
     own.entered = true;
+    own.isLost = false;
     await this.#tell(INITIALIZED, session, own, caller);
   }
 
