@@ -1,0 +1,221 @@
+/** What clients and servers of MCP must not send, through sockets: each gets its answer, and the session lives on. */
+import assert from "node:assert/strict";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { call, parseJson, type Answer } from "../../support/clients/http.ts";
+import { INITIALIZE, MCP_HEADERS, post } from "../../support/clients/mcp.ts";
+import { documents, GATEWAY, gatewayPolicy, route, startGateway } from "../../support/gateway/gateway.ts";
+import type { ProofContext } from "../../support/proofs/prove.ts";
+
+interface Opened {
+  readonly url: string;
+  /** Headers of the session. */
+  readonly session: Readonly<Record<string, string>>;
+  /** Paths that reached the server. */
+  readonly seen: readonly string[];
+}
+
+/** Answers of a server to `tools/call`, by the name of the tool. */
+const MISBEHAVIOURS: Readonly<Record<string, (response: ServerResponse, id: number) => void>> = {
+  redirects: (response) => void response.writeHead(307, { location: "/elsewhere" }).end(),
+  "answers another id": (response) => sendJson(response, { jsonrpc: "2.0", id: "other", result: {} }),
+  "answers with nothing": (response) => void response.writeHead(202).end(),
+  "sends HTML": (response) => void response.writeHead(200, { "content-type": "text/html" }).end("<p>hello</p>"),
+  "sends no JSON": (response) => void response.writeHead(200, { "content-type": "application/json" }).end("{"),
+  "sends no message": (response) => sendJson(response, { id: 7, result: {} }),
+  "sends too much": (response, id) => sendJson(response, { jsonrpc: "2.0", id, result: { text: "x".repeat(70_000) } }),
+  "sends too large an event": (response) => sendEvents(response, `data: ${"x".repeat(70_000)}\n\n`),
+  "sends an event that is no message": (response) => sendEvents(response, "data: hello\n\n"),
+  "ends its stream": (response) => sendEvents(response, ": nothing\n\n"),
+  "cuts its stream": (response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(": nothing\n\n", () => response.destroy());
+  },
+  "cuts its connection": (response) => void response.destroy(),
+  "answers another id on its stream": (response) =>
+    sendEvents(response, 'data: {"jsonrpc":"2.0","id":"other","result":{}}\n\n'),
+};
+
+for (const [name] of Object.entries(MISBEHAVIOURS))
+  test(`a server that ${name}: the call fails, and its answer tells nothing of the server`, async (t) => {
+    const { url, session, seen } = await open(t);
+    const answer = await post(url, { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name } }, session);
+    const { id, error } = responseIn(answer);
+    assert.deepEqual([id, error?.code], [7, -32_603], answer.body);
+    assert.doesNotMatch(answer.body, /elsewhere|hello|127\.0\.0\.1|xxx/);
+    assert.deepEqual(
+      seen.filter((path) => path !== "/mcp"),
+      [],
+    );
+    await expectAlive(url, session);
+  });
+
+const LONG_ID = `"${"a".repeat(1_100)}"`;
+const DEEP = `${"[".repeat(70)}${"]".repeat(70)}`;
+const REFUSED: readonly (readonly [what: string, body: string, status: number, code: number, id?: unknown])[] = [
+  ["no JSON", "{", 400, -32_700, null],
+  ["nothing", "", 400, -32_700, null],
+  ["no message", "7", 400, -32_600, null],
+  ["another version of JSON-RPC", '{"jsonrpc":"1.0","id":3,"method":"ping"}', 400, -32_600, 3],
+  ["no version of JSON-RPC", '{"id":3,"method":"ping"}', 400, -32_600, 3],
+  ["an id of another type", '{"jsonrpc":"2.0","id":{},"method":"ping"}', 400, -32_600, null],
+  ["a fraction as id", '{"jsonrpc":"2.0","id":1.5,"method":"ping"}', 400, -32_600, null],
+  ["a long id", `{"jsonrpc":"2.0","id":${LONG_ID},"method":"ping"}`, 400, -32_600, null],
+  ["an empty batch", "[]", 400, -32_600, null],
+  ["a batch in a version without batches", '[{"jsonrpc":"2.0","id":3,"method":"ping"}]', 400, -32_600, null],
+  ["too deep a message", `{"jsonrpc":"2.0","id":3,"method":"ping","params":{"a":${DEEP}}}`, 400, -32_600, null],
+  ["params that are a list", '{"jsonrpc":"2.0","id":3,"method":"ping","params":[]}', 400, -32_600, 3],
+  ["an unknown method", '{"jsonrpc":"2.0","id":3,"method":"constructor"}', 200, -32_601, 3],
+  ["a method of another era", '{"jsonrpc":"2.0","id":3,"method":"server/discover"}', 200, -32_601, 3],
+  ["a tool that no server has", '{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":7}}', 200, -32_602, 3],
+  [
+    "too large a message",
+    `{"jsonrpc":"2.0","id":3,"method":"ping","params":{"a":"${"x".repeat(70_000)}"}}`,
+    413,
+    -32_600,
+    null,
+  ],
+];
+for (const [what, body, status, code, id] of REFUSED)
+  test(`${what}: ${status} and ${code}`, async (t) => {
+    const { url, session } = await open(t);
+    const answer = await post(url, body, session);
+    assert.equal(answer.status, status, answer.body);
+    const response = responseIn(answer);
+    assert.deepEqual([response.error?.code, response.id], [code, id]);
+    await expectAlive(url, session);
+  });
+
+test("bytes that are not UTF-8: 400 and -32700", async (t) => {
+  const { url, session } = await open(t);
+  const body = Buffer.from('{"jsonrpc":"2.0","id":3,"method":"\u00e4"}', "latin1");
+  const answer = await fetch(url, { method: "POST", headers: { ...MCP_HEADERS, ...session }, body });
+  assert.equal(answer.status, 400);
+  assert.match(await answer.text(), /-32700/);
+  await expectAlive(url, session);
+});
+
+const HEADERS: readonly (readonly [what: string, method: string, headers: Record<string, string>, status: number])[] = [
+  ["one type to accept", "POST", { accept: "application/json" }, 406],
+  ["another type of body", "POST", { "content-type": "text/plain" }, 415],
+  ["an encoded body", "POST", { "content-encoding": "gzip" }, 415],
+  ["an unknown version", "POST", { "mcp-protocol-version": "1999-01-01" }, 400],
+  ["an unknown session", "POST", { "mcp-session-id": "made-up" }, 404],
+  ["a stream without its type", "GET", { accept: "application/json" }, 406],
+  ["a stream of an unknown session", "GET", { "mcp-session-id": "made-up" }, 404],
+  ["the end of an unknown session", "DELETE", { "mcp-session-id": "made-up" }, 202],
+  ["another method", "PUT", {}, 405],
+];
+for (const [what, method, headers, status] of HEADERS)
+  test(`${what}: ${method} is answered with ${status}`, async (t) => {
+    const { url, session } = await open(t);
+    const merged = { ...MCP_HEADERS, ...session, ...headers };
+    const answer = await call(url, { method, headers: merged, ...(method === "POST" ? { body: PING } : {}) });
+    assert.equal(answer.status, status, answer.body);
+    await expectAlive(url, session);
+  });
+
+test("an answer to a question that nobody asked is dropped", async (t) => {
+  const { url, session } = await open(t);
+  for (const id of ["gw_one_n_7", 7])
+    assert.equal((await post(url, { jsonrpc: "2.0", id, result: {} }, session)).status, 202);
+  await expectAlive(url, session);
+});
+
+test("a batch of 2025-03-26 is answered request by request", async (t) => {
+  const { url } = await open(t);
+  const begun = await post(url, INITIALIZE.replace("2025-11-25", "2025-03-26"));
+  const session = { "mcp-session-id": String(begun.headers["mcp-session-id"]) };
+  const batch = `[${PING},{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":4,"method":"unknown"}]`;
+  const { body, status } = await post(url, batch, session);
+  const messages = [...body.matchAll(/^data: (.*)$/gm)].map(([, data = ""]) => parseJson(data));
+  assert.equal(status, 200);
+  assert.deepEqual(messages, [
+    { jsonrpc: "2.0", id: 3, result: {} },
+    { jsonrpc: "2.0", id: 4, error: { code: -32_601, message: "Method not found" } },
+  ]);
+});
+
+const PING = '{"jsonrpc":"2.0","id":3,"method":"ping"}';
+
+async function expectAlive(url: string, session: Readonly<Record<string, string>>): Promise<void> {
+  const answer = await post(url, PING, session);
+  assert.deepEqual([answer.status, responseIn(answer)], [200, { jsonrpc: "2.0", id: 3, result: {} }], answer.body);
+}
+
+interface JsonRpcResponse {
+  readonly id?: unknown;
+  readonly error?: { readonly code: number };
+}
+
+/** Returns the message of an answer, which is JSON or the last event of a stream. */
+function responseIn({ body }: Answer): JsonRpcResponse {
+  const events = [...body.matchAll(/^data: (.*)$/gm)];
+  return parseJson(events.at(-1)?.[1] ?? body) as JsonRpcResponse;
+}
+
+/** Opens a session with a server that misbehaves on demand, behind a gateway that holds 64 KiB of a message. */
+async function open(context: Pick<ProofContext, "after">): Promise<Opened> {
+  const seen: string[] = [];
+  const server = createServer((request, response) => {
+    seen.push(request.url ?? "");
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => answerMessage(Buffer.concat(chunks).toString(), response));
+  });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  context.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  // A TCP server that listens on a port has an address of this form.
+  const { port } = server.address() as AddressInfo;
+  const backend = `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: tools}
+spec:
+  mcp:
+    targets: [{name: one, static: {host: 127.0.0.1, port: ${port}}}]
+`;
+  const limits = gatewayPolicy("limits", "  frontend: {http: {maxBufferSize: 64Ki}}");
+  const gateway = await startGateway(context, documents(GATEWAY, backend, route("tools", "tools"), limits));
+  const url = `${gateway.url()}/mcp`;
+  const begun = await post(url, INITIALIZE);
+  assert.equal(begun.status, 200, begun.body);
+  return { url, session: { "mcp-session-id": String(begun.headers["mcp-session-id"]) }, seen };
+}
+
+function answerMessage(text: string, response: ServerResponse): void {
+  if (text === "") return void response.writeHead(405).end();
+  const { id, method, params = {} } = JSON.parse(text) as Received;
+  if (id === undefined || method === undefined) return void response.writeHead(202).end();
+  if (method === "initialize") response.setHeader("mcp-session-id", "session-of-the-server");
+  const misbehave = method === "tools/call" ? MISBEHAVIOURS[params.name ?? ""] : undefined;
+  if (misbehave !== undefined) return misbehave(response, id);
+  const { protocolVersion } = params;
+  sendJson(response, {
+    jsonrpc: "2.0",
+    id,
+    result: method === "initialize" ? { ...INITIALIZED, protocolVersion } : {},
+  });
+}
+
+const INITIALIZED = { capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } };
+
+interface Received {
+  readonly id?: number;
+  readonly method?: string;
+  readonly params?: { readonly name?: string; readonly protocolVersion?: string };
+}
+
+function sendJson(response: ServerResponse, message: unknown): void {
+  response.writeHead(200, { "content-type": "application/json" });
+  response.end(JSON.stringify(message));
+}
+
+function sendEvents(response: ServerResponse, text: string): void {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  response.end(text);
+}
