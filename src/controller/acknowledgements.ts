@@ -1,6 +1,6 @@
 /**
- * Records the answers of data planes: the policies that at least one has applied, and the resources that one has
- * refused, with the reason. `status-feed.ts` uses it.
+ * Records the answers of data planes: the policies and sockets that at least one has applied, and the resources
+ * that one has refused, with the reason. `status-feed.ts` uses it.
  *
  * The last answer of each data plane counts:
  *
@@ -25,6 +25,8 @@ export interface ResourceId {
 export interface Acknowledgements {
   /** Reports whether a data plane has applied this policy. */
   has(policyKey: string): boolean;
+  /** Reports whether a data plane of this Gateway has opened a socket for its listeners. */
+  hasBind(gateway: string): boolean;
   /** Returns why a data plane refused the resource: one of the given Gateway, or of any Gateway when none is given. */
   nackReason(type: ResourceType, key: string, gateway?: string): string | undefined;
   /** @returns the resources whose state has changed */
@@ -49,6 +51,13 @@ const MAX_REASON_LENGTH = 1024;
 
 export function createAcknowledgements(): Acknowledgements {
   const applied = new Set<string>();
+  /** Keys of the Binds that a data plane has applied, by Gateway. */
+  const binds = new Map<string, Set<string>>();
+  const recordBind = (gateway: string, key: string): boolean => {
+    const known = binds.get(gateway);
+    binds.set(gateway, (known ?? new Set()).add(key));
+    return known === undefined;
+  };
   const nacks = new Map<string, Nack[]>();
   const drop = (id: string, isOver: (nack: Nack) => boolean): boolean => {
     const before = nacks.get(id);
@@ -60,6 +69,7 @@ export function createAcknowledgements(): Acknowledgements {
   };
   return {
     has: (policyKey) => applied.has(policyKey),
+    hasBind: (gateway) => (binds.get(gateway)?.size ?? 0) > 0,
     nackReason: (type, key, gateway) =>
       nacks.get(idOf({ type, key }))?.find((each) => gateway === undefined || each.gateway === gateway)?.reason,
     ack(gateway, stream, resources) {
@@ -69,7 +79,8 @@ export function createAcknowledgements(): Acknowledgements {
         const mended = drop(idOf(resource), isOver);
         const fresh = resource.type === "Policy" && !applied.has(resource.key);
         if (fresh) applied.add(resource.key);
-        return mended || fresh;
+        const isFirst = resource.type === "Bind" && recordBind(gateway, resource.key);
+        return mended || fresh || isFirst;
       });
     },
     nack(gateway, stream, refused) {
@@ -84,7 +95,11 @@ export function createAcknowledgements(): Acknowledgements {
       for (const list of nacks.values()) for (const nack of list) if (nack.stream === stream) nack.stream = undefined;
     },
     forget(gateway, removed) {
-      for (const resource of removed) drop(idOf(resource), (nack) => nack.gateway === gateway);
+      for (const resource of removed) {
+        drop(idOf(resource), (nack) => nack.gateway === gateway);
+        if (resource.type === "Bind") binds.get(gateway)?.delete(resource.key);
+      }
+      if (binds.get(gateway)?.size === 0) binds.delete(gateway);
     },
     forgetEverywhere(removed) {
       for (const { type, key } of removed) if (type === "Policy") applied.delete(key);

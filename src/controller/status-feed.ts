@@ -52,8 +52,14 @@ const GROUPS: Readonly<Record<string, string>> = {
 export function createStatusFeed(options: StatusFeedOptions): StatusFeed {
   const { translator, controllerName, put, log, deployment } = options;
   const acknowledgements = createAcknowledgements();
-  const { has: acknowledged, nackReason } = acknowledgements;
-  const context = { controllerName, acknowledged, nackReason, ...(deployment === undefined ? {} : { deployment }) };
+  const { has: acknowledged, hasBind: hasDataPlane, nackReason } = acknowledgements;
+  const context = {
+    controllerName,
+    acknowledged,
+    hasDataPlane,
+    nackReason,
+    ...(deployment === undefined ? {} : { deployment }),
+  };
 
   /** Returns the objects behind resources, without duplicates. */
   function ownersOf(wanted: readonly ResourceId[]): ObjectId[] {

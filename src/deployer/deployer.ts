@@ -19,6 +19,7 @@ import { createKeyedQueue, type KeyedQueue } from "../lib/keyed-queue.ts";
 import type { Logger } from "../lib/log.ts";
 import type { DeploymentPlan } from "../translator/gateways/deployment-plan.ts";
 import type { TranslatorEvent } from "../translator/translator.ts";
+import { addressesOf, type ServiceAddress } from "./addresses.ts";
 import { carryOut, planChanges, type ChangeSet } from "./apply.ts";
 import { createChildren, type Children } from "./children.ts";
 import type { ObjectClient } from "./client.ts";
@@ -27,6 +28,7 @@ import { servicePorts, type DeployerSettings } from "./objects/context.ts";
 import { hasMesh } from "./objects/mesh.ts";
 import { bringsSessionKey, sessionSecretName } from "./objects/session-key.ts";
 import { ownerOf } from "./prune.ts";
+import { hasReadyPods } from "./readiness.ts";
 import { render } from "./render.ts";
 import { findSessionKey, sessionKeyOf } from "./session-key.ts";
 
@@ -43,6 +45,8 @@ export interface DeploymentState {
   readonly addresses: readonly ServiceAddress[];
   /** Explains why the deployment failed or is incomplete. */
   readonly failure: string | undefined;
+  /** At least one pod of the workload is ready. */
+  readonly hasReadyPods: boolean;
   /** The data plane is deployed as a member of a service mesh. */
   readonly hasMesh: boolean;
 }
@@ -60,6 +64,8 @@ export class Deployer {
   readonly #failures = new Map<string, string>();
   /** Gateways whose objects were observed while they were being worked on; they are checked again afterwards. */
   readonly #unsure = new Set<string>();
+  /** Gateways with a pod that is ready, as far as their state was last told. */
+  readonly #ready = new Set<string>();
   #settings: DeployerSettings;
   #isLeading = false;
 
@@ -99,7 +105,7 @@ export class Deployer {
       const gateways = event.type === "set" ? this.#children.set(event.object) : this.#children.delete(objectKey(id));
       for (const gateway of gateways) {
         touched.add(gateway);
-        if (id.kind === "Service") this.#notify(gateway);
+        if (id.kind === "Service" || this.#hasChangedReadiness(gateway)) this.#notify(gateway);
       }
     }
     for (const gateway of touched) this.#check(gateway);
@@ -125,12 +131,12 @@ export class Deployer {
 
   state(gateway: string): DeploymentState {
     const plan = this.#plans.get(gateway);
-    const own = [...this.#children.of(gateway).values()].filter(
-      (child) => child.kind === "Service" && ownerOf(child)?.uid === plan?.uid,
-    );
     return {
-      addresses: own.flatMap(addressesOf),
+      addresses: this.#ownChildren(gateway)
+        .filter(({ kind }) => kind === "Service")
+        .flatMap(addressesOf),
       failure: this.#failures.get(gateway),
+      hasReadyPods: this.#ownChildren(gateway).some(hasReadyPods),
       hasMesh: plan !== undefined && hasMesh({ plan, settings: this.#settings }),
     };
   }
@@ -144,6 +150,21 @@ export class Deployer {
     return this.#queue.stop();
   }
 
+  /** Returns the observed objects of this very Gateway, and not those of an earlier one of the same name. */
+  #ownChildren(gateway: string): KubeObject[] {
+    const uid = this.#plans.get(gateway)?.uid;
+    return [...this.#children.of(gateway).values()].filter((child) => ownerOf(child)?.uid === uid);
+  }
+
+  /** Pods come and go all the time; only the first that is ready, and the last, change the state. */
+  #hasChangedReadiness(gateway: string): boolean {
+    const isReady = this.#ownChildren(gateway).some(hasReadyPods);
+    if (isReady === this.#ready.has(gateway)) return false;
+    if (isReady) this.#ready.add(gateway);
+    else this.#ready.delete(gateway);
+    return true;
+  }
+
   #deployAll(): void {
     for (const key of this.#plans.keys()) this.#queue.put(key, undefined);
   }
@@ -151,6 +172,7 @@ export class Deployer {
   #forget(key: string): void {
     this.#plans.delete(key);
     this.#failures.delete(key);
+    this.#ready.delete(key);
     this.#queue.forget(key);
   }
 
@@ -225,33 +247,4 @@ export class Deployer {
     const plan = this.#plans.get(key);
     if (plan !== undefined) this.#options.onState(plan.gateway);
   }
-}
-
-interface ServiceAddress {
-  readonly type: "IPAddress" | "Hostname";
-  readonly value: string;
-}
-
-interface AddressedService extends KubeObject {
-  readonly spec?: { readonly clusterIP?: string; readonly clusterIPs?: readonly string[] };
-  readonly status?: {
-    readonly loadBalancer?: { readonly ingress?: readonly { readonly ip?: string; readonly hostname?: string }[] };
-  };
-}
-
-/** Maximum number of addresses in the status of a Gateway (Gateway API). */
-const MAX_ADDRESSES = 16;
-
-/** Returns the addresses of a data plane: those of its load balancer, else its cluster IPs. */
-function addressesOf(service: KubeObject): ServiceAddress[] {
-  const { spec, status } = service as AddressedService; // a Service by its kind
-  const ingress = (status?.loadBalancer?.ingress ?? []).flatMap(({ ip, hostname }): ServiceAddress[] => {
-    if (ip !== undefined && ip !== "") return [{ type: "IPAddress", value: ip }];
-    return hostname === undefined || hostname === "" ? [] : [{ type: "Hostname", value: hostname }];
-  });
-  const inside = spec?.clusterIPs ?? (spec?.clusterIP === undefined ? [] : [spec.clusterIP]);
-  const cluster = inside
-    .filter((value) => value !== "" && value !== "None")
-    .map((value): ServiceAddress => ({ type: "IPAddress", value }));
-  return (ingress.length > 0 ? ingress : cluster).slice(0, MAX_ADDRESSES);
 }

@@ -7,6 +7,7 @@ import { DIGEST_ANNOTATION } from "../api/data-plane.ts";
 import { objectId, objectKey, type KubeObject, type ObjectMeta } from "../api/object.ts";
 import { GATEWAY_GROUP, nameKey } from "../api/refs.ts";
 import type { Manifest, OwnerReference } from "./objects/context.ts";
+import { isServing } from "./readiness.ts";
 import { WORKLOAD_KINDS } from "./objects/workload.ts";
 
 interface ObservedOwner extends Omit<OwnerReference, "controller"> {
@@ -52,26 +53,4 @@ export function superfluous(
     // The workload of the former kind serves until the new one does.
     return WORKLOAD_KINDS.includes(child.kind) && !isReplaced ? [] : [child];
   });
-}
-
-interface ObservedWorkload extends KubeObject {
-  readonly spec?: { readonly replicas?: number };
-  readonly status?: {
-    readonly observedGeneration?: number;
-    readonly availableReplicas?: number;
-    readonly numberAvailable?: number;
-    readonly desiredNumberScheduled?: number;
-  };
-}
-
-/** Decides whether a workload has all the pods that it is to have, and at least one. */
-function isServing(workload: KubeObject | undefined): boolean {
-  if (workload === undefined) return false;
-  const { kind, metadata, spec = {}, status = {} } = workload as ObservedWorkload; // a workload by its kind
-  if ((status.observedGeneration ?? 0) < (metadata.generation ?? 0)) return false;
-  if (kind === "DaemonSet") {
-    const { numberAvailable = 0, desiredNumberScheduled = 0 } = status;
-    return numberAvailable > 0 && numberAvailable >= desiredNumberScheduled;
-  }
-  return (status.availableReplicas ?? 0) >= (spec.replicas ?? 1);
 }

@@ -1,6 +1,7 @@
 /**
  * Computes the status of Gateways and ListenerSets (Gateway API, GEP-1364): their listeners, their deployment, and the
- * addresses that clients connect to. `compute.ts` uses it.
+ * addresses that clients connect to. `compute.ts` uses it. A Gateway is programmed when it can be reached: its Service
+ * has an address, and a data plane has acknowledged its listeners.
  *
  * A resource that a data plane refused sets `Programmed` to False/Invalid on its listener, and on the Gateway when no
  * listener is left that can serve. A source of the model catalog that is missing or refused is named in the message.
@@ -18,7 +19,10 @@ const CONFLICTS: ReadonlySet<Reason> = new Set([
   Reason.BindModeConflict,
 ]);
 
-export function computeGateway(input: GatewayStatusInput, { nackReason, deployment }: StatusContext): DesiredStatus {
+export function computeGateway(
+  input: GatewayStatusInput,
+  { nackReason, deployment, hasDataPlane }: StatusContext,
+): DesiredStatus {
   const { id, generation, listeners, attached, attachedListenerSets, client, admitsUnverifiedClients } = input;
   const make = conditionsAt(generation);
   const nackReasons = new Map(
@@ -29,6 +33,8 @@ export function computeGateway(input: GatewayStatusInput, { nackReason, deployme
     return reason === undefined ? [] : [`model catalog ${name}: ${error === undefined ? refusedBy(reason) : reason}`];
   });
   const state = deployment?.(nameKey(id));
+  // Data planes that go away later change nothing: what they have acknowledged is in force when they come back.
+  const isServed = input.wasProgrammed || state?.hasReadyPods === true || hasDataPlane(nameKey(id));
   return {
     id,
     form: "keyed",
@@ -36,7 +42,7 @@ export function computeGateway(input: GatewayStatusInput, { nackReason, deployme
     ...(state === undefined ? {} : { addresses: addressesOf(input, state) }),
     conditions: [
       gatewayAccepted(input, make),
-      gatewayProgrammed(input, { nackReasons, catalogFaults }, state, make),
+      gatewayProgrammed(input, { nackReasons, catalogFaults }, state && { ...state, isServed }, make),
       ...(client === undefined ? [] : [clientCondition(client.error, make)]),
       ...(admitsUnverifiedClients ? [unverifiedClients(make)] : []),
     ],
@@ -69,7 +75,7 @@ interface Refused {
 function gatewayProgrammed(
   { error, addressError, address, listeners }: GatewayStatusInput,
   { nackReasons, catalogFaults }: Refused,
-  state: DeploymentState | undefined,
+  state: (DeploymentState & { readonly isServed: boolean }) | undefined,
   make: Make,
 ): DesiredCondition {
   const refused = [
@@ -86,11 +92,16 @@ function gatewayProgrammed(
     return say(false, Reason.Invalid, "no listener can serve");
   if (addressError !== undefined) return say(false, addressError.reason, addressError.message);
   if (state?.failure !== undefined) return say(false, Reason.DeploymentFailed, state.failure);
-  if (state !== undefined && !isReachable(state, address)) {
-    const wanted = address === undefined ? "an address" : `the address ${address}`;
-    return say(false, Reason.AddressNotAssigned, `the Service has not been given ${wanted} yet`);
-  }
-  return say(true, Reason.Programmed, "configuration is sent to data planes");
+  if (state !== undefined && address !== undefined && !isReachable(state, address))
+    return say(false, Reason.AddressNotAssigned, `the Service has not been given the address ${address} yet`);
+  const missing = state === undefined ? [] : missingParts(state);
+  if (missing.length > 0) return say(false, Reason.Pending, missing.join("; "));
+  const mesh = state?.hasMesh === true ? "; mesh is deployed, and has no effect in this version" : "";
+  return say(true, Reason.Programmed, `configuration is sent to data planes${mesh}`);
+}
+
+function missingParts({ addresses, isServed }: DeploymentState & { readonly isServed: boolean }): string[] {
+  return [...(addresses.length === 0 ? ["no address yet"] : []), ...(isServed ? [] : ["no data plane is connected"])];
 }
 
 function isReachable({ addresses }: DeploymentState, wanted: string | undefined): boolean {

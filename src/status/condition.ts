@@ -6,6 +6,8 @@ export interface StatusContext {
   readonly controllerName: string;
   /** Reports whether at least one data plane has acknowledged the resource. */
   readonly acknowledged: (resourceKey: string) => boolean;
+  /** Reports whether a data plane of the Gateway ("namespace/name") has acknowledged its listeners. */
+  readonly hasDataPlane: (gateway: string) => boolean;
   /**
    * Returns why a data plane refused a resource: one of the given Gateway ("namespace/name"), or any data plane when no
    * Gateway is given.
@@ -24,6 +26,13 @@ export interface DeploymentState {
   readonly addresses: readonly GatewayAddress[];
   /** Explains why the deployment failed or is incomplete. */
   readonly failure: string | undefined;
+  /**
+   * A pod is ready, so it has the whole configuration of its Gateway, perhaps from another replica of the controller,
+   * which alone has seen it acknowledged.
+   */
+  readonly hasReadyPods: boolean;
+  /** The data plane is deployed as a member of a service mesh. */
+  readonly hasMesh: boolean;
 }
 
 interface GatewayAddress {

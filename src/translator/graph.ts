@@ -34,7 +34,7 @@ import { translateBackend } from "./backends/translate.ts";
 import type { JwksRequest } from "../sources/remote/documents.ts";
 import { translateEndpoints } from "./backends/endpoints.ts";
 import type { ObjectStatusInput, StatusInput } from "./shared/status-input.ts";
-import { translateGateway } from "./gateways/gateway.ts";
+import { isProgrammed, translateGateway } from "./gateways/gateway.ts";
 import type { GatewayView, ListenerView } from "./shared/views.ts";
 import { declareInputs, type Inputs } from "./inputs.ts";
 import { indexByLabels } from "./references/label-index.ts";
@@ -211,7 +211,8 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
       const attachedListenerSets = joined.length;
       const { error, addressError, address } = read.get(plans, key) ?? {};
       const { sources: catalogSources = [] } = read.get(modelCatalogs.catalogs, key) ?? {};
-      const whole = { error, addressError, address, catalogSources, attachedListenerSets };
+      const wasProgrammed = isProgrammed(read.get(inputs.gateways, key));
+      const whole = { error, addressError, address, catalogSources, attachedListenerSets, wasProgrammed };
       return { kind: "Gateway", id, generation, listeners, client, admitsUnverifiedClients, ...whole, attached };
     }),
     ListenerSet: graph.derive("listener set status inputs", listenerSets, (_key, set, read): StatusInput => ({

@@ -117,10 +117,10 @@ test("a data plane starts from what its Deployment says, and one replica of the 
   for (const object of manifests(port)) await apply(object);
   const programmed = (name: string): Promise<string> =>
     server.kubectl(["wait", "--for=condition=Programmed", `gateway/${name}`, "--timeout=60s"]);
-  await programmed("gw");
 
   await t.test("it serves, is ready, and is measured", async () => {
     const plane = await eventually(() => startPod(context, server, own));
+    await programmed("gw");
     await plane.printed("for Gateway default/gw");
     const answer = await call(`http://127.0.0.1:${port}/here`);
     assert.equal(answer.status, 302);
@@ -185,7 +185,7 @@ test("a data plane starts from what its Deployment says, and one replica of the 
     await second.printed("this replica writes now");
     const [gateway] = manifests(later);
     await apply({ ...gateway, metadata: { name: "later", namespace: "default" } });
-    await programmed("later");
+    await eventually(() => server.kubectl(["get", "deployment", "later"]));
     await server.kubectl(["delete", "gatewayclass", "gwproxy"]);
     await eventually(() => server.kubectl(["get", "gatewayclass", "gwproxy"]));
     assert.doesNotMatch(first.output() + second.output(), /forbidden|PRIVATE KEY/);

@@ -10,6 +10,7 @@ interface Stored {
   readonly metadata: {
     readonly uid: string;
     readonly resourceVersion: string;
+    readonly generation: number;
     readonly labels: Readonly<Record<string, string>>;
     readonly ownerReferences: readonly { readonly kind: string; readonly uid: string }[];
     readonly managedFields: readonly { readonly manager: string; readonly operation: string }[];
@@ -70,8 +71,17 @@ async function says(name: string, wanted: readonly string[]): Promise<Stored> {
 
 const SERVED = ["Accepted True Accepted", "Programmed True Programmed"];
 
+/** Says in the place of the node, which this cluster does not have, that pods of a workload are ready. */
+async function reportReady(workload: string, status: object = { replicas: 1, readyReplicas: 1 }): Promise<void> {
+  const patch = ["--subresource=status", "--type=merge", "-p", JSON.stringify({ status })];
+  await eventually(() => server.kubectl(["patch", workload, ...patch]));
+}
+
 test("a Gateway gets its objects, owned by it, and the address of its Service", async () => {
   await gateway("gw", [80]);
+  const waiting = await says("gw", ["Accepted True Accepted", "Programmed False Pending"]);
+  assert.match(JSON.stringify(waiting.status), /no data plane is connected/);
+  await reportReady("deployment/gw");
   const { metadata, status } = await says("gw", SERVED);
   for (const child of CHILDREN) {
     const stored = await read(child);
@@ -180,6 +190,7 @@ test("a Secret that holds no key is not written over, and status says what to do
   assert.match(JSON.stringify(status), /holds no session key: its entry \\"key\\" must be 64 hexadecimal digits/);
   assert.equal((await read("secret/odd-session-key")).data["key"], Buffer.from("mine").toString("base64"));
   await server.kubectl(["delete", "secret", "odd-session-key"]);
+  await reportReady("deployment/odd");
   await says("odd", SERVED);
 });
 
@@ -191,6 +202,7 @@ test("an address that is asked for is waited for", async () => {
   const ingress = { status: { loadBalancer: { ingress: [{ ip: "192.0.2.9" }] } } };
   const patch = ["--subresource=status", "--type=merge", "-p", JSON.stringify(ingress)];
   await server.kubectl(["patch", "service", "fixed", ...patch]);
+  await reportReady("deployment/fixed");
   const assigned = await says("fixed", SERVED);
   assert.deepEqual(assigned.status.addresses, [{ type: "IPAddress", value: "192.0.2.9" }]);
   await gateway("fixed", [80]);
@@ -206,10 +218,104 @@ test("a Gateway that is not accepted keeps what it has, and changes nothing", as
     [8080],
   );
   await gateway("gw", [8080, 9090], { infrastructure: { labels: { team: "shop" } } });
+  await reportReady("deployment/gw");
   await says("gw", SERVED);
   for (const child of CHILDREN)
     await eventually(async () => assert.equal((await read(child)).metadata.labels["team"], "shop", child));
 });
+
+/** Writes GwParameters and a Gateway that uses them. */
+async function parametrized(name: string, spec: object): Promise<void> {
+  const parameters = { apiVersion: "gwproxy.dev/v1alpha1", kind: "GwParameters", metadata: { name }, spec };
+  await server.kubectl(["apply", "-f", "-"], JSON.stringify(parameters));
+  await gateway(name, [80], {
+    infrastructure: { parametersRef: { group: "gwproxy.dev", kind: "GwParameters", name } },
+  });
+}
+
+async function message(name: string, type: string): Promise<string> {
+  const path = `jsonpath={.status.conditions[?(@.type=="${type}")].message}`;
+  return server.kubectl(["get", "gateway", name, "-o", path]);
+}
+
+test("parameters that are wrong stop their Gateway alone, pods stay, and the next edit mends it", async () => {
+  await parametrized("edge", { deployment: { spec: { replicas: 2 } } });
+  await eventually(async () => assert.equal((await readSpec("deployment/edge")).replicas, 2));
+  const before = (await read("deployment/edge")).metadata.resourceVersion;
+  await parametrized("edge", { deployment: { spec: { replicas: "three" } } });
+  await says("edge", ["Accepted False InvalidParameters", "Programmed False Invalid"]);
+  assert.equal(
+    await message("edge", "Accepted"),
+    "GwParameters default/edge spec.deployment.spec.replicas: must be a number",
+  );
+  await parametrized("edge", { rawConfig: { config: { loging: {} } } });
+  await eventually(async () =>
+    assert.match(await message("edge", "Accepted"), /default\/edge spec\.rawConfig\.config\.loging: is not a setting/),
+  );
+  assert.equal((await read("deployment/edge")).metadata.resourceVersion, before);
+  await parametrized("edge", { deployment: { spec: { replicas: 3 } } });
+  await eventually(async () => assert.equal((await readSpec("deployment/edge")).replicas, 3));
+});
+
+test("what the API server refuses is told in its words, and the workload stays", async () => {
+  const before = (await read("deployment/edge")).metadata.resourceVersion;
+  const containers = [{ name: "sidecar" }];
+  await parametrized("edge", { deployment: { spec: { template: { spec: { containers } } } } });
+  await eventually(async () => {
+    const stored = await read("gateway/edge");
+    const programmed = stored.status.conditions.find(({ type }) => type === "Programmed");
+    assert.equal(programmed?.reason, "DeploymentFailed");
+  });
+  assert.match(await message("edge", "Programmed"), /containers\[0\]\.image: Required value/);
+  assert.equal((await read("deployment/edge")).metadata.resourceVersion, before);
+});
+
+test("an overlay may change the label of the controller, and its objects still come and go with it", async () => {
+  const labels = { "app.kubernetes.io/managed-by": "team" };
+  const disruption = { metadata: { labels }, spec: { minAvailable: 1 } };
+  await parametrized("edge", { deployment: { metadata: { labels } }, podDisruptionBudget: disruption });
+  const budget = "poddisruptionbudget/edge";
+  await eventually(async () =>
+    assert.equal((await read(budget)).metadata.labels["app.kubernetes.io/managed-by"], "team"),
+  );
+  await server.kubectl(["delete", "deployment", "edge", "--wait=false"]);
+  await eventually(() => read("deployment/edge"));
+  await parametrized("edge", {});
+  await eventually(() => assert.rejects(() => read(budget), /not found/));
+});
+
+test("another kind of workload replaces the former one when its pods are ready", async () => {
+  await parametrized("edge", { workload: { kind: "DaemonSet" } });
+  await eventually(() => read("daemonset/edge"));
+  await says("edge", ["Accepted True Accepted", "Programmed False Pending"]);
+  await read("deployment/edge");
+  const { generation } = (await read("daemonset/edge")).metadata;
+  const pods = { desiredNumberScheduled: 1, currentNumberScheduled: 1, numberMisscheduled: 0, numberReady: 1 };
+  await reportReady("daemonset/edge", { ...pods, numberAvailable: 1, observedGeneration: generation });
+  await eventually(() => assert.rejects(() => read("deployment/edge"), /not found/));
+  await says("edge", SERVED);
+});
+
+test("parameters of the class shape all of its Gateways", async () => {
+  const spec = { service: { spec: { type: "ClusterIP" } } };
+  const parameters = { apiVersion: "gwproxy.dev/v1alpha1", kind: "GwParameters", metadata: { name: "defaults" }, spec };
+  await server.kubectl(["apply", "-f", "-"], JSON.stringify(parameters));
+  const parametersRef = { group: "gwproxy.dev", kind: "GwParameters", name: "defaults", namespace: "default" };
+  await server.kubectl([
+    "patch",
+    "gatewayclass",
+    "gwproxy",
+    "--type=merge",
+    "-p",
+    JSON.stringify({ spec: { parametersRef } }),
+  ]);
+  for (const name of ["gw", "edge"])
+    await eventually(async () => assert.equal((await readSpec(`service/${name}`)).type, "ClusterIP", name));
+});
+
+async function readSpec(object: string): Promise<{ readonly replicas?: number; readonly type?: string }> {
+  return (await read(object)).spec as { readonly replicas?: number; readonly type?: string }; // a workload or a Service
+}
 
 test("its own rights were enough for all of that", () => {
   assert.doesNotMatch(controller.output(), /forbidden|cannot be listed/);

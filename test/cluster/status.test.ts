@@ -336,7 +336,12 @@ test("the server takes what is computed for each kind of the Gateway API, once",
   await sink.until(({ objects: seen }) => seen.has("/Service/default/kept"));
   const seen = [...sink.objects.values()].filter(({ metadata }) => metadata.name !== "gw");
   const { touched } = translator.apply(seen.map((object) => ({ type: "set", object })));
-  const context = { controllerName: CONTROLLER, acknowledged: () => true, nackReason: () => undefined };
+  const context = {
+    controllerName: CONTROLLER,
+    acknowledged: () => true,
+    hasDataPlane: () => false,
+    nackReason: () => undefined,
+  };
   const put = async (): Promise<void> => {
     for (const id of touched) {
       const facts = (GATEWAY_KINDS as readonly string[]).includes(id.kind) ? translator.statusInput(id) : undefined;

@@ -38,6 +38,8 @@ export interface GatewayStatusInput extends StatusInputOf<"Gateway"> {
   /** Set when the Gateway names a client certificate for backends. */
   readonly client: { readonly error: ConditionError | undefined } | undefined;
   readonly admitsUnverifiedClients: boolean;
+  /** The stored status says that it is programmed. */
+  readonly wasProgrammed: boolean;
   /** Sources of its model catalog. */
   readonly catalogSources: readonly CatalogSourceView[];
   /** Number of ListenerSets with at least one listener that can serve. */

@@ -53,3 +53,14 @@ test("a reason is cut to what fits into a condition", () => {
   answers.nack("a/gw", Symbol("a"), [{ ...POLICY, reason: "x".repeat(5000) }]);
   assert.equal(answers.nackReason("Policy", POLICY.key)?.length, 1024);
 });
+
+test("a Gateway has a data plane from the first acknowledgement of a socket until its sockets are removed", () => {
+  const answers = createAcknowledgements();
+  const bind = (port: number) => ({ type: "Bind", key: `${port}/a/gw`, version: "1" }) as const;
+  assert.deepEqual(answers.ack("a/gw", Symbol("a"), [bind(80)]), [bind(80)], "the first one is news");
+  assert.deepEqual(answers.ack("a/gw", Symbol("b"), [bind(80), bind(81)]), []);
+  answers.forget("a/gw", [bind(80)]);
+  assert.deepEqual([answers.hasBind("a/gw"), answers.hasBind("a/other")], [true, false]);
+  answers.forget("a/gw", [bind(81)]);
+  assert.equal(answers.hasBind("a/gw"), false);
+});

@@ -344,3 +344,16 @@ test("a Secret of the key's name that something else controls is left alone", as
   assert.match(deployer.state("default/gw").failure ?? "", /Secret default\/gw-session-key belongs to Deployment shop/);
   await place(undefined);
 });
+
+test("the state is told when the first pod is ready and when the last one is gone, and not in between", async (t) => {
+  const made = bench(t);
+  const { cluster, deployer, place, written } = made;
+  deployer.lead();
+  await place(placementOf([80]));
+  await written();
+  const told: boolean[] = [];
+  made.onState = () => void told.push(deployer.state("default/gw").hasReadyPods);
+  for (const readyReplicas of [0, 1, 2, 1, 0])
+    cluster.put({ ...cluster.find("Deployment", "gw"), status: { readyReplicas } } as KubeObject);
+  assert.deepEqual(told, [true, false]);
+});

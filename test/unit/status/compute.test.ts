@@ -29,6 +29,7 @@ function entriesOf(facts: PolicyStatusInput, acknowledged: (key: string) => bool
   const status: DesiredStatus = computeStatus(facts, {
     controllerName: "c",
     acknowledged,
+    hasDataPlane: () => false,
     nackReason: () => undefined,
   });
   assert.ok(status.form === "listed");
@@ -108,6 +109,7 @@ function refusing(...ids: readonly string[]): StatusContext {
   return {
     controllerName: "c",
     acknowledged: () => true,
+    hasDataPlane: () => false,
     nackReason: (type, key, gateway = "default/main") =>
       gateway === "default/main" && ids.includes(`${type} ${key}`) ? REASON : undefined,
   };
@@ -206,6 +208,7 @@ const GATEWAY_FACTS: GatewayStatusInput = {
   catalogSources: [],
   client: undefined,
   admitsUnverifiedClients: false,
+  wasProgrammed: false,
   error: undefined,
   addressError: undefined,
   address: undefined,
@@ -267,10 +270,16 @@ test("a ListenerSet is programmed with the listeners that are valid, and not wit
   ]);
 });
 
-/** "Type Status Reason" of each condition, and the addresses. */
-function deployed(more: Partial<GatewayStatusInput>, state: Partial<DeploymentState> = {}): string[] {
-  const deployment = (): DeploymentState => ({ addresses: [], failure: undefined, ...state });
-  const status = computeStatus({ ...GATEWAY_FACTS, ...more }, { ...refusing(), deployment });
+/** "Type Status Reason" of each condition, and the addresses; a data plane has acknowledged the listeners. */
+function deployed(
+  more: Partial<GatewayStatusInput>,
+  state: Partial<DeploymentState> = {},
+  hasDataPlane = true,
+): string[] {
+  const nothing = { addresses: [], failure: undefined, hasReadyPods: false, hasMesh: false };
+  const deployment = (): DeploymentState => ({ ...nothing, ...state });
+  const context = { ...refusing(), deployment, hasDataPlane: () => hasDataPlane };
+  const status = computeStatus({ ...GATEWAY_FACTS, ...more }, context);
   assert.ok(status.form === "keyed");
   return [...summary(status.conditions), ...(status.addresses ?? []).map(({ type, value }) => `${type} ${value}`)];
 }
@@ -279,15 +288,25 @@ const ACCEPTED = "Accepted True Accepted: all listeners are valid";
 const ADDRESS = { type: "IPAddress", value: "10.0.0.1" } as const;
 
 test("a Gateway is programmed once its Service has an address", () => {
-  assert.deepEqual(deployed({}), [
-    ACCEPTED,
-    "Programmed False AddressNotAssigned: the Service has not been given an address yet",
-  ]);
+  assert.deepEqual(deployed({}), [ACCEPTED, "Programmed False Pending: no address yet"]);
   assert.deepEqual(deployed({}, { addresses: [ADDRESS] }), [
     ACCEPTED,
     "Programmed True Programmed: configuration is sent to data planes",
     "IPAddress 10.0.0.1",
   ]);
+});
+
+test("a Gateway is programmed once a data plane has acknowledged its listeners, and stays so", () => {
+  const programmed = (state: Partial<DeploymentState>, more: Partial<GatewayStatusInput> = {}): string | undefined =>
+    deployed(more, state, false)[1];
+  assert.equal(programmed({}), "Programmed False Pending: no address yet; no data plane is connected");
+  const pending = "Programmed False Pending: no data plane is connected";
+  assert.equal(programmed({ addresses: [ADDRESS] }), pending);
+  const served = "Programmed True Programmed: configuration is sent to data planes";
+  assert.equal(programmed({ addresses: [ADDRESS], hasReadyPods: true }), served);
+  assert.equal(programmed({ addresses: [ADDRESS] }, { wasProgrammed: true }), served);
+  const mesh = `${served}; mesh is deployed, and has no effect in this version`;
+  assert.equal(programmed({ addresses: [ADDRESS], hasReadyPods: true, hasMesh: true }), mesh);
 });
 
 test("a Gateway names the sources of its model catalog that are missing or refused, and stays programmed", () => {

@@ -30,7 +30,12 @@ test("each feature of the Gateway API but those of a mesh is claimed, or it is s
 
 test("a class of ours lists them in order, as the status wants them", () => {
   const id = { group: "gateway.networking.k8s.io", kind: "GatewayClass", namespace: "", name: "gwproxy" };
-  const context = { controllerName: "gwproxy.dev/gwproxy", acknowledged: () => false, nackReason: () => undefined };
+  const context = {
+    controllerName: "gwproxy.dev/gwproxy",
+    acknowledged: () => false,
+    hasDataPlane: () => false,
+    nackReason: () => undefined,
+  };
   const status = computeStatus({ kind: "GatewayClass", id, generation: 1 }, context);
   assert.equal(status.form, "keyed");
   assert.deepEqual(status.supportedFeatures, SUPPORTED_FEATURES);

@@ -46,7 +46,12 @@ function translate(input: string): string {
   const status = objects.flatMap((object) => {
     const facts = translator.statusInput(objectId(object));
     if (facts === undefined) return [];
-    const context = { controllerName: CONTROLLER, acknowledged: () => acknowledged, nackReason: () => undefined };
+    const context = {
+      controllerName: CONTROLLER,
+      acknowledged: () => acknowledged,
+      hasDataPlane: () => false,
+      nackReason: () => undefined,
+    };
     return [computeStatus(facts, context)];
   });
   return stringify(

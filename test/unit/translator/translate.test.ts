@@ -274,7 +274,12 @@ function toEvent(one: TestObject, type: string): Parameters<Translator["apply"]>
 }
 
 function snapshot(of: Translator): unknown {
-  const context = { controllerName: "gwproxy.dev/gwproxy", acknowledged: () => true, nackReason: () => undefined };
+  const context = {
+    controllerName: "gwproxy.dev/gwproxy",
+    acknowledged: () => true,
+    hasDataPlane: () => false,
+    nackReason: () => undefined,
+  };
   return {
     all: [...of.resources()].sort(byTypeAndKey),
     gateways: of.gateways().map((key) => [key, [...of.resourcesOf(key)].sort(byTypeAndKey)]),
