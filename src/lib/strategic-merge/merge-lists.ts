@@ -7,8 +7,8 @@ import { type JsonMap, PATCH } from "./merge-types.ts";
 
 export interface ItemFunctions {
   merge(original: JsonMap, patch: JsonMap): JsonMap;
-  /** Returns a new item as it is stored; undefined when it is only a directive. */
-  take(item: unknown): unknown;
+  /** Returns a new item as it is stored, without directives. */
+  strip(item: unknown): unknown;
 }
 
 /** @param key member that identifies an item; undefined for a set of scalars */
@@ -16,11 +16,11 @@ export function mergeList(
   original: readonly unknown[],
   patch: readonly unknown[],
   key: string | undefined,
-  { merge, take }: ItemFunctions,
+  { merge, strip }: ItemFunctions,
 ): readonly unknown[] {
   if (key === undefined) return orderItems([...new Set([...original, ...patch])], patch, original, key);
   const changes = patch.filter((item) => !hasDirective(item, "delete") && !hasDirective(item, "replace"));
-  if (patch.some((item) => hasDirective(item, "replace"))) return changes.map(take);
+  if (patch.some((item) => hasDirective(item, "replace"))) return changes.map(strip);
   const deleted = new Set(patch.filter((item) => hasDirective(item, "delete")).map((item) => identify(item, key)));
   const kept = original.filter((item) => !deleted.has(identify(item, key)));
   const merged = [...kept];
@@ -29,7 +29,7 @@ export function mergeList(
     const id = identify(change, key);
     const at = places.get(id) ?? merged.length;
     const known = merged[at];
-    merged[at] = isRecord(known) && isRecord(change) ? merge(known, change) : take(change);
+    merged[at] = isRecord(known) && isRecord(change) ? merge(known, change) : strip(change);
     places.set(id, at);
   }
   return orderItems(merged, changes, kept, key);

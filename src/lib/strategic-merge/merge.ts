@@ -4,8 +4,8 @@
  * overlays with it. Both arguments stay unchanged. The patch has to be without errors (`check.ts`).
  *
  * Maps are merged by member, `null` deletes a member, and lists are merged by their merge key or replaced. Where the
- * API server keeps a directive or `null` inside of a value that is new, and drops it when it decodes the object, it is
- * left out here, because server-side apply would refuse it.
+ * API server keeps a directive or `null` inside of a new value and drops it when it decodes the object, it is left out
+ * here, because server-side apply would refuse it.
  */
 import { isRecord } from "../is-record.ts";
 import { mergeList, orderItems, removeScalars } from "./merge-lists.ts";
@@ -24,7 +24,7 @@ import {
 /** @param type type of the object; a member whose type is not known is merged as a map or replaced */
 export function mergePatch(original: JsonMap, patch: JsonMap, type: MergeType | undefined, types: MergeTypes): JsonMap {
   if (patch[PATCH] === "delete") return {};
-  if (patch[PATCH] === "replace") return takeMembers(patch);
+  if (patch[PATCH] === "replace") return stripMembers(patch);
   // A Map, because a member may have any name, "__proto__" too.
   const merged = new Map(Object.entries(retainMembers(original, patch[RETAIN_KEYS])));
   for (const [name, list] of directives(patch, DELETE_SCALARS)) {
@@ -53,28 +53,44 @@ function mergeValue(original: unknown, patch: unknown, type: MergeType | undefin
   if (patch === null) return undefined;
   if (isRecord(patch) && isRecord(original)) {
     const isReplaced = typeof type === "object" && "object" in type && type.replace === true;
-    return isReplaced ? takeMembers(patch) : mergePatch(original, patch, type, types);
+    return isReplaced ? stripMembers(patch) : mergePatch(original, patch, type, types);
   }
   if (Array.isArray(patch) && Array.isArray(original) && isListType(type) && (type.key !== undefined || type.isSet))
     return mergeList(original, patch, type.key, {
       merge: (item, change) => mergePatch(item, change, type.list, types),
-      take: takeValue,
+      strip: stripDirectives,
     });
+  if (Array.isArray(patch) && Array.isArray(original)) return stripDirectives(patch);
   return takeValue(patch);
 }
 
-/** Returns a value that is new as it is stored: without `null`, and without what only tells how to merge. */
+/** Returns a member that is new as it is stored: maps with a directive are left out. */
 function takeValue(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(takeValue).filter((item) => item !== undefined);
   if (!isRecord(value)) return value;
-  return Object.hasOwn(value, PATCH) ? undefined : takeMembers(value);
+  if (Object.hasOwn(value, PATCH)) return undefined;
+  return mapMembers(value, takeValue);
 }
 
-function takeMembers(map: JsonMap): JsonMap {
+/**
+ * Returns a value that replaces another, or is a new item of a list, as it is stored: a directive in it has nothing to
+ * act on, and the rest of its map counts.
+ */
+function stripDirectives(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(stripDirectives);
+  return isRecord(value) ? stripMembers(value) : value;
+}
+
+function stripMembers(map: JsonMap): JsonMap {
+  return mapMembers(map, stripDirectives);
+}
+
+/** Maps the members that are stored: neither directives nor `null`. */
+function mapMembers(map: JsonMap, change: (value: unknown) => unknown): JsonMap {
   const members = Object.entries(map).flatMap(([name, value]) => {
     if (name.startsWith("$") || value === null) return [];
-    const taken = takeValue(value);
-    return taken === undefined ? [] : [[name, taken] as const];
+    const changed = change(value);
+    return changed === undefined ? [] : [[name, changed] as const];
   });
   return Object.fromEntries(members);
 }
