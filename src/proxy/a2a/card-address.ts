@@ -37,14 +37,15 @@ type AddressedExchange = Pick<
 /**
  * Returns the address of a card that a client asked for by a path of its own.
  * @param suffix of that path, below which the agent is
+ * @param agentSuffix the same of the path at the agent
  */
-export function addressOfCard(exchange: AddressedExchange, suffix: string): CardAddress {
+export function addressOfCard(exchange: AddressedExchange, suffix: string, agentSuffix: string = suffix): CardAddress {
   const outside = pathOf(exchange.originalTarget);
   const inside = pathOf(exchange.target);
   return {
     ...commonAddress(exchange),
     outside: withoutEnd(outside, suffix),
-    inside: withoutEnd(inside, suffix),
+    inside: withoutEnd(inside, agentSuffix),
   };
 }
 
@@ -140,12 +141,34 @@ export function printInterfaceUrl({ path, query }: InterfaceUrl, address: CardAd
 }
 
 function mapPath(path: string, { outside, inside, prefix }: CardAddress): string {
-  if (prefix !== undefined && isBelow(path, prefix.replacement))
-    return prefix.matched + path.slice(prefix.replacement.length);
-  return outside + (isBelow(path, inside) ? path.slice(inside.length) : path);
+  const replaced = prefix === undefined ? undefined : restBelow(path, prefix.replacement);
+  if (prefix !== undefined && replaced !== undefined) return prefix.matched + replaced;
+  return outside + (restBelow(path, inside) ?? path);
 }
 
-/** Compares whole segments: `/agent` is above `/agent/x`, not above `/agents`. */
-function isBelow(path: string, base: string): boolean {
-  return path === base || path.startsWith(`${base}/`);
+/**
+ * Returns what a path has below another one. It compares whole segments, `/agent` is above `/agent/x` and not above
+ * `/agents`, however they are percent-encoded.
+ */
+function restBelow(path: string, base: string): string | undefined {
+  if (path === base || path.startsWith(`${base}/`)) return path.slice(base.length);
+  const above = base.split("/");
+  const segments = path.split("/");
+  if (segments.length < above.length) return undefined;
+  const isBelow = above.every((segment, at) => decodeSegment(segment) === decodeSegment(segments[at] ?? ""));
+  return isBelow
+    ? segments
+        .slice(above.length)
+        .map((segment) => `/${segment}`)
+        .join("")
+    : undefined;
+}
+
+function decodeSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    // Broken percent-encoding equals only itself.
+    return segment;
+  }
 }

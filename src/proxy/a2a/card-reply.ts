@@ -35,9 +35,18 @@ export function dropConditions(headers: HeaderList): void {
   for (const name of CONDITIONS) headers.remove(name);
 }
 
-/** Rewrites a body that is a card. @param suffix what the path of the request has after that of the agent */
-export function rewriteCard(reply: Reply, exchange: RoutedExchange, suffix: string): Promise<Reply> {
-  const address = addressOfCard(exchange, suffix);
+/**
+ * Rewrites a body that is a card.
+ * @param suffix what the path of the client has after that of the agent
+ * @param agentSuffix the same of the path at the agent
+ */
+export function rewriteCard(
+  reply: Reply,
+  exchange: RoutedExchange,
+  suffix: string,
+  agentSuffix: string,
+): Promise<Reply> {
+  const address = addressOfCard(exchange, suffix, agentSuffix);
   return rewriteBody(reply, exchange, (bytes, whole) =>
     editCard(bytes, findCard(bytes, whole, address.cardPath), address),
   );

@@ -23,10 +23,8 @@ type RequestLine = Pick<RoutedExchange, "method" | "originalTarget" | "requestHe
 /** @returns undefined for a request that passes without being looked at */
 export function classifyRequest({ method, originalTarget, requestHeaders }: RequestLine): AgentRequest | undefined {
   const path = pathOf(originalTarget);
-  if (method === "GET" || method === "HEAD") {
-    const suffix = cardSuffixOf(path);
-    if (suffix !== undefined) return { kind: "card", suffix };
-  }
+  const suffix = findCardSuffix({ method, originalTarget });
+  if (suffix !== undefined) return { kind: "card", suffix };
   if (method === "POST" && isGrpc(requestHeaders)) {
     const called = methodOfGrpcPath(path);
     return called === undefined ? undefined : { kind: "grpc-call", method: called };
@@ -36,7 +34,9 @@ export function classifyRequest({ method, originalTarget, requestHeaders }: Requ
   return method === "POST" ? { kind: "json-rpc-call" } : undefined;
 }
 
-/** Returns the well-known path that a path ends with. */
-function cardSuffixOf(path: string): string | undefined {
+/** Returns the well-known path that a request for a card ends with; undefined for another request. */
+export function findCardSuffix({ method, originalTarget }: Omit<RequestLine, "requestHeaders">): string | undefined {
+  if (method !== "GET" && method !== "HEAD") return undefined;
+  const path = pathOf(originalTarget);
   return CARD_PATHS.find((suffix) => path.endsWith(suffix));
 }

@@ -11,7 +11,7 @@ import type { Logger } from "../../lib/log.ts";
 import type { Reply, RoutedExchange } from "../exchange/exchange.ts";
 import { AgentCall } from "./agent-call.ts";
 import { dropConditions, rewriteCard, rewritePathResult, rewritePossibleCards, rewriteResult } from "./card-reply.ts";
-import { classifyRequest, type AgentRequest } from "./classify.ts";
+import { classifyRequest, findCardSuffix, type AgentRequest } from "./classify.ts";
 import { rewriteGrpcCard } from "./grpc-card.ts";
 import { CARD_METHODS, KNOWN_METHODS } from "./methods.ts";
 import { readMethod } from "./request-method.ts";
@@ -30,7 +30,7 @@ export function createA2aHandler(
     exchange.backend = { name: "", type: "a2a", ...exchange.backend, protocol: "a2a" };
     switch (request.kind) {
       case "card":
-        return sendForCard(exchange, http, request.suffix);
+        return sendForCard(exchange, http, request.suffix, request.suffix);
       case "path-call":
       case "grpc-call":
         return sendCall(exchange, http, request);
@@ -42,9 +42,26 @@ export function createA2aHandler(
   };
 }
 
-async function sendForCard(exchange: RoutedExchange, http: SendRequest, suffix: string): Promise<Reply> {
+/**
+ * Points cards at the gateway that an agent shows on a path of its own; other requests are not looked at.
+ * @param agentSuffix end of that path
+ */
+export function createCardHandler(http: SendRequest, agentSuffix: string): SendRequest {
+  return function agentCard(exchange) {
+    const suffix = findCardSuffix(exchange);
+    return suffix === undefined ? http(exchange) : sendForCard(exchange, http, suffix, agentSuffix);
+  };
+}
+
+async function sendForCard(
+  exchange: RoutedExchange,
+  http: SendRequest,
+  suffix: string,
+  agentSuffix: string,
+): Promise<Reply> {
+  exchange.backend = { name: "", type: "a2a", ...exchange.backend, protocol: "a2a" };
   dropConditions(exchange.requestHeaders);
-  return rewriteCard(await http(exchange), exchange, suffix);
+  return rewriteCard(await http(exchange), exchange, suffix, agentSuffix);
 }
 
 type NamedCall = Extract<AgentRequest, { readonly method: string }>;

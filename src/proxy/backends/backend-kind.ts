@@ -1,6 +1,7 @@
 /** What the kind of a backend means for reports, and for the protocol that is spoken with it. The registry uses it. */
-import type { Backend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Backend, BackendSettings } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { OutboundSubtype } from "../observability/tracing/outbound.ts";
+import { AGENT_RUNTIME_DEFAULTS } from "./agent-runtime.ts";
 
 const SUBTYPES: Readonly<Record<string, OutboundSubtype>> = { ai: "Llm", mcp: "Mcp" };
 const PROTOCOLS: Readonly<Record<string, string>> = { ai: "llm", mcp: "mcp" };
@@ -18,4 +19,9 @@ export function protocolOf(type: string): string {
 /** Decides whether requests to the backend are those of the Agent2Agent protocol. */
 export function isAgent({ kind }: Backend): boolean {
   return kind.case === "a2a" || (kind.case === "service" && kind.value.a2a);
+}
+
+/** Returns the settings of a backend that are in force where the configuration has none. */
+export function defaultsOf({ kind }: Backend): BackendSettings | undefined {
+  return kind.case === "agentRuntime" ? AGENT_RUNTIME_DEFAULTS : undefined;
 }

@@ -56,6 +56,8 @@ export interface Destination {
   readonly rewritesHost: boolean;
   /** What signatures are made for, where the configuration does not say; unset where the destination does not either. */
   readonly signingScope?: SigningScope;
+  /** Whether the name replaces the client's Host whatever a policy has decided. */
+  readonly fixesHost?: boolean;
   /** Entry for CDN-Loop (RFC 8586); undefined for the name of the product alone. */
   readonly pass: string | undefined;
 }
@@ -295,9 +297,9 @@ async function answerOf(
 
 function authorityOf(
   { host, hostChoice }: Pick<RoutedExchange, "host" | "hostChoice">,
-  { hostname, rewritesHost }: Destination,
+  { hostname, rewritesHost, fixesHost }: Destination,
 ): string {
-  const choice = hostChoice ?? (rewritesHost ? "auto" : "keep");
+  const choice = fixesHost === true ? "auto" : (hostChoice ?? (rewritesHost ? "auto" : "keep"));
   return choice === "auto" ? (hostname ?? host) : host;
 }
 

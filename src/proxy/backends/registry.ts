@@ -32,12 +32,11 @@ import { createModelsHandler } from "../llm/models/handler.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
 import type { OutboundSubtype } from "../observability/tracing/outbound.ts";
 import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
-import { replicaEntry } from "../exchange/cdn-loop.ts";
 import { SessionKey } from "../balancing/affinity.ts";
 import { AuthCompiler } from "./auth/index.ts";
 import { placeOfAuth, printObject } from "./auth/place.ts";
 import { authorityOf, beginCall } from "./own-call.ts";
-import { isAgent, protocolOf, subtypeOf } from "./backend-kind.ts";
+import { defaultsOf, isAgent, protocolOf, subtypeOf } from "./backend-kind.ts";
 import { backendName } from "./backend-name.ts";
 import type { PickDeps } from "../balancing/pick.ts";
 import { connectionOf, type UpstreamTarget } from "../upstream/dial/connection-settings.ts";
@@ -45,15 +44,10 @@ import { dumpOf, type EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";
 import { EndpointSet, type ProxyLocality } from "../balancing/endpoints.ts";
 import type { BackendDeps, BackendHandler, ResolvedEndpoint, ServiceEndpoint } from "./handler.ts";
-import {
-  createHttpHandler,
-  serviceDestination,
-  staticDestination,
-  type RequestedAuthority,
-  type Destination,
-} from "./http-handler.ts";
+import { createHttpHandler, type RequestedAuthority, type Destination } from "./http-handler.ts";
+import { createAgentRuntimeHandler } from "./agent-runtime.ts";
 import { createGuardServices } from "./guard-services.ts";
-import { dynamicDestination } from "./dynamic.ts";
+import { compileDestination } from "./compile-destination.ts";
 import { checkSettings, mergeSettings, settingsOfLevel, withClientCertificate } from "./settings.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
 import { EndpointStatsStore } from "../balancing/endpoint-stats-store.ts";
@@ -246,30 +240,18 @@ export class BackendRegistry {
     if (message.kind.case === "mcp") return createMcpHandler(message.kind.value, deps);
     if (message.kind.case === "models")
       return createModelsHandler(message.kind.value, this.models.of(message.key), deps);
-    const settings = deps.settings("", undefined);
-    const http = createHttpHandler(this.#destination(message, settings, deps), settings, deps);
+    const settings = deps.settings("", undefined, defaultsOf(message));
+    const http = createHttpHandler(this.#compileDestination(message, settings, deps), settings, deps);
+    if (message.kind.case === "agentRuntime") return createAgentRuntimeHandler(message.kind.value, http);
     return isAgent(message) ? createA2aHandler(http, deps) : http;
   }
 
-  #destination(message: Backend, settings: BackendSettings, deps: BackendDeps): Destination {
-    const { kind } = message;
-    switch (kind.case) {
-      case "static":
-        return staticDestination(kind.value, settings, deps);
-      case "a2a":
-        if (kind.value.static === undefined) throw new ConfigError("an agent without an address");
-        return staticDestination(kind.value.static, settings, deps);
-      case "service":
-        return serviceDestination(this.endpointsOf(message.key), kind.value, settings, deps);
-      case "dynamic":
-        return dynamicDestination(settings, deps, replicaEntry(this.#options.replica));
-      case "ai":
-      case "models":
-      case "mcp":
-      case "agentRuntime":
-      case undefined:
-        throw new ProxyError("backend_invalid", { detail: `${message.key} is no plain destination` });
-    }
+  #compileDestination(message: Backend, settings: BackendSettings, deps: BackendDeps): Destination {
+    return compileDestination(message, settings, {
+      ...deps,
+      endpoints: () => this.endpointsOf(message.key),
+      replica: this.#options.replica,
+    });
   }
 
   #deps(message: Backend, outer: BackendHandle["outer"]): BackendDeps {
@@ -371,8 +353,9 @@ export class BackendRegistry {
       this.#refuseIfClosed(key, "");
       const { kind } = message;
       const deps = this.#deps(message, outer);
-      const settings = kind.case === "ai" ? create(BackendSettingsSchema) : deps.settings("", undefined);
-      const destination = this.#destination(message, settings, deps);
+      const settings =
+        kind.case === "ai" ? create(BackendSettingsSchema) : deps.settings("", undefined, defaultsOf(message));
+      const destination = this.#compileDestination(message, settings, deps);
       const { auth, http, sessionAffinity } = settings;
       const session = sessionAffinity === undefined ? undefined : new SessionKey(sessionAffinity, deps.expression);
       known = { destination, session, authority: authorityOf(message), auth: deps.auth(auth), http };

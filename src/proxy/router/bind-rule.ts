@@ -12,13 +12,15 @@ import { compose, type InlineFilters } from "../pipeline/compose.ts";
 import type { CompiledFilters } from "../pipeline/filters.ts";
 import { Mirror, startMirrors } from "../pipeline/mirror.ts";
 import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
-import type { RequestDestination } from "../pipeline/http-exchange.ts";
+import type { HttpExchange, RequestDestination } from "../pipeline/http-exchange.ts";
 import type { Chain, ChainTerminal } from "../pipeline/chain-runner.ts";
 
 export interface BoundRule extends RequestDestination {
   readonly info: CompiledRule["info"];
   readonly chain: Chain;
   readonly backendTimeoutMs: number | undefined;
+  /** Removes fields of a request that only policies of the route may set. */
+  dropClaims(exchange: HttpExchange): void;
   /** Returns true when a policy of the rule, or an MCP backend, answers requests for OAuth metadata. */
   servesMetadata(): boolean;
   /** The owner of the rule releases these when the rule is no longer in force. */
@@ -33,6 +35,9 @@ export interface RulePlace {
   readonly levels: readonly (readonly CompiledPolicy[])[];
 }
 
+/** Names the user that a caller of an agent runtime acts for, so a client must not choose it. */
+const RUNTIME_USER = "x-amzn-bedrock-agentcore-runtime-user-id";
+
 export function bindRule(rule: CompiledRule, place: RulePlace): BoundRule {
   const { message, info, filters } = rule;
   const chain = compose(place.policies, place.levels, false, inlineOf(filters, place, message));
@@ -42,6 +47,9 @@ export function bindRule(rule: CompiledRule, place: RulePlace): BoundRule {
   return {
     // Evaluated for each error instead of once: a backend that changes its kind is swapped inside its handle.
     servesModels: () => slots.some(({ backendKey, info }) => info.type === "ai" && keys.has(backendKey)),
+    dropClaims({ requestHeaders }) {
+      if (slots.some((slot) => slot.info.type === "agentRuntime")) requestHeaders.remove(RUNTIME_USER);
+    },
     servesMetadata: () => chain.servesMetadata || slots.some((slot) => slot.info.type === "mcp"),
     info,
     chain: { middlewares: chain.middlewares, terminal: end, captureBytes: chain.captureBytes, origins: chain.origins },

@@ -160,6 +160,7 @@ export class ListenerTable {
         exchange.destination = rule;
         exchange.backendTimeoutMs = rule.backendTimeoutMs;
         exchange.matchedPath = match.path;
+        rule.dropClaims(exchange);
         return run.enter(rule.chain);
       },
     };

@@ -28,6 +28,7 @@ import type { Report } from "../shared/report.ts";
 import { SecretReader, type SecretCollections } from "../references/secrets.ts";
 import { unsupportedFields } from "../shared/unsupported-fields.ts";
 import { translateA2a } from "./a2a.ts";
+import { translateAgentRuntime } from "./agent-runtime.ts";
 import { backendsOf, translateLlm } from "./llm/llm.ts";
 import { servicesOf, translateMcp } from "./mcp.ts";
 import type { FullSettingsContext } from "./settings/context.ts";
@@ -148,18 +149,17 @@ const VARIANTS: {
     return { kind: { case: "a2a", value: translateA2a(variant, destinationScope) } };
   },
   dynamicForwardProxy: () => ({ kind: { case: "dynamic", value: create(DynamicBackendSchema) } }),
-  cloudA: (_variant, context) => unserved("cloudA", context),
+  cloudA({ agentRuntime }, { reporter }) {
+    const error = reporter("error", "spec.cloudA");
+    const value = agentRuntime === undefined ? undefined : translateAgentRuntime(agentRuntime, error);
+    return value === undefined ? NOTHING : { kind: { case: "agentRuntime", value } };
+  },
   mcp(variant, { reporter, ...context }) {
     const reports = { error: reporter("error", "spec.mcp"), warning: reporter("warning", "spec.mcp") };
     const value = translateMcp(variant, { ...context, ...reports });
     return { kind: { case: "mcp", value }, uses: servicesOf(value) };
   },
 };
-
-function unserved(name: GwBackendSpecKind, { reporter }: VariantContext): Translated {
-  reporter("error", `spec.${name}`)("", `this version of gwproxy does not serve ${name}`);
-  return NOTHING;
-}
 
 function translateVariant(spec: GwBackendSpec, context: VariantContext): Translated {
   for (const [name, translate] of Object.entries(VARIANTS)) {
