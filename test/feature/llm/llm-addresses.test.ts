@@ -1,9 +1,5 @@
 /** Where providers are called: the vendor's own names, dialled through a forward proxy. */
 import assert from "node:assert/strict";
-import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
-import type { TLSSocket } from "node:tls";
-import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
 import { call } from "../../support/clients/http.ts";
 import {
   documents,
@@ -15,43 +11,7 @@ import {
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
-import { startForwardProxy } from "../../support/servers/forward-proxy.ts";
-import { validNow } from "../../support/servers/tls-upstream.ts";
-
-interface Seen {
-  /** The server name of the handshake, the path with its query, and the Host field. */
-  readonly at: readonly [serverName: string | false, path: string, host: string];
-  readonly model: unknown;
-  readonly headers: Readonly<Record<string, unknown>>;
-}
-
-/** Starts a TLS server for all of the names, and a proxy that alone knows where they are. */
-async function startVendors(context: ProofContext, names: readonly string[]) {
-  const authority = createAuthority("vendors", validNow());
-  const { certificate, key } = createLeaf(authority, names, validNow());
-  const seen: Seen[] = [];
-  const server = createServer({ cert: certificate, key }, (request, response) => {
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => {
-      const { servername } = request.socket as TLSSocket; // every socket of an HTTPS server is a TLSSocket
-      const { model } = JSON.parse(Buffer.concat(chunks).toString()) as { model?: unknown };
-      const { headers, url = "" } = request;
-      seen.push({ at: [servername ?? false, url, headers.host ?? ""], model, headers });
-      response.writeHead(200, { "content-type": "application/json" }).end('{"candidates":[]}');
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  context.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo; // a TCP server has such an address
-  const ports = ["443", "8443"];
-  const places = names.flatMap((name) => ports.map((each) => [`${name}:${each}`, `127.0.0.1:${port}`]));
-  const proxy = await startForwardProxy(context, { places: Object.fromEntries(places) as Record<string, string> });
-  return { seen, proxy, authority: authority.certificate };
-}
+import { startNamedVendors } from "../../support/servers/llm/named-vendors.ts";
 
 interface Row {
   /** The provider as YAML flow, such as `llma: {}`. */
@@ -187,7 +147,7 @@ ${PLACES[place](provider, `${policies}, ${tls}, ${tunnel}`)}
 
 async function serve(context: ProofContext, rows: readonly Row[], place: Place = "ai.provider") {
   const names = [...new Set(rows.map(({ expect: [authority] }) => authority.replace(/:\d+$/, "")))];
-  const vendors = await startVendors(context, names);
+  const vendors = await startNamedVendors(context, names);
   const trusted = pemObject("ConfigMap", "trusted", { "ca.crt": vendors.authority });
   const proxy = staticBackend("proxy", vendors.proxy.port);
   const gateway = await startGateway(
