@@ -8,8 +8,6 @@ export const UNSERVED: readonly (readonly [
   method?: string,
 ])[] = [
   ["/v1/messages/batches", "Messages", "anthropic"],
-  ["/v1beta/models", "GeminiModels", "google", "GET"],
-  ["/v1beta/models/g", "GeminiModels", "google", "GET"],
   ["/v1beta/models/g:batchGenerateContent?alt=sse", "Gemini", "google"],
   ["/v1beta/models/g:embedContent", "Gemini", "google"],
 ];
