@@ -7,7 +7,7 @@ import { PROXY_ERRORS, ProxyError } from "../../exchange/errors.ts";
 import type { BodySink, BodyStream } from "../../exchange/body.ts";
 import type { AnswerEvent } from "../conversation/events.ts";
 import type { ChatFormat, StreamPrinter, StreamReader } from "../formats/chat-format.ts";
-import { parseObject } from "../shared/json.ts";
+import { objectOf, parseObject } from "../shared/json.ts";
 import type { Ending, Ledger } from "../call/ledger.ts";
 import type { Facts } from "../shared/usage.ts";
 import { Repetition } from "./repetition.ts";
@@ -42,9 +42,25 @@ interface Translation {
 /** Closes a stream of chat completions; it is no JSON. */
 const DONE = "[DONE]";
 
+/** Bytes of a first event that are waited for. */
+const MAX_BEGINNING = 16 * 1024;
+/** A colon begins a comment. */
+const COLON = 58;
+
+/** Tells whether an event is an error, in any of the formats of chats. @param data as latin1 */
+function isErrorEvent(data: string): boolean {
+  if (!data.includes('"error"')) return false;
+  const event = parseObject(Buffer.from(data, "latin1"));
+  return event !== undefined && (event["type"] === "error" || objectOf(event["error"]) !== undefined);
+}
+
+function beginsWithError(): ProxyError {
+  return new ProxyError("llm_response_invalid", { detail: "the stream begins with an error" });
+}
+
 /**
  * Forwards the original bytes unchanged and parses only events that can carry the model or the usage. Events that
- * cannot be parsed are not counted, but still reach the client.
+ * cannot be parsed are not counted, but still reach the client. The stream of a chat that begins with an error fails.
  */
 export function scanStream(source: BodyStream, context: ScanContext): BodyStream {
   return new ScannedStream(source, context);
@@ -61,6 +77,9 @@ class ScannedStream implements BodyStream, BodySink {
   #reading = true;
   /** Whether an event of the piece at hand may report usage; true as well when events are no longer read. */
   #mayReport = false;
+  /** The beginning of a chat's stream, while no event is whole; undefined from the first event on. */
+  #beginning: Buffer[] | undefined;
+  #beginsWithError = false;
 
   constructor(source: BodyStream, context: ScanContext) {
     this.#source = source;
@@ -69,6 +88,7 @@ class ScannedStream implements BodyStream, BodySink {
     this.#meter = texts && new TextMeter((event) => texts.streamedTexts(event));
     this.#filter = context.hidesUsage ? new UsageEventFilter(context.maxEventBytes) : undefined;
     this.#parser = parserOf(context, (data) => this.#event(data));
+    this.#beginning = context.format.client === undefined ? undefined : [];
   }
 
   read(sink: BodySink): void {
@@ -77,7 +97,7 @@ class ScannedStream implements BodyStream, BodySink {
   }
 
   resume(): void {
-    this.#source.resume();
+    if (!this.#beginsWithError) this.#source.resume();
   }
 
   destroy(error?: Error): void {
@@ -87,13 +107,47 @@ class ScannedStream implements BodyStream, BodySink {
 
   data(chunk: Buffer): boolean {
     this.#mayReport = !this.#reading;
+    const beginning = this.#beginning;
     if (this.#reading) this.#parse(chunk);
+    if (this.#beginsWithError) return this.#refuse();
+    if (beginning !== undefined && this.#mayWait(beginning, chunk)) return true;
+    return this.#forward(
+      beginning === undefined || beginning.length === 0 ? chunk : Buffer.concat([...beginning, chunk]),
+    );
+  }
+
+  #forward(chunk: Buffer): boolean {
     const visible = this.#filter === undefined ? chunk : this.#filter.push(chunk, this.#mayReport);
     return visible.length === 0 || (this.#sink?.data(visible) ?? true);
   }
 
+  /** Keeps the first piece of an event that may be an error; comments, which keep connections alive, go out at once. */
+  #mayWait(beginning: Buffer[], chunk: Buffer): boolean {
+    if (this.#beginning === undefined) return false;
+    const size = beginning.reduce((sum, { length }) => sum + length, chunk.length);
+    if (!this.#reading || size > MAX_BEGINNING || (beginning[0] ?? chunk)[0] === COLON) {
+      this.#beginning = undefined;
+      return false;
+    }
+    // Copied, because the owner of a chunk may use its memory again.
+    beginning.push(Buffer.from(chunk));
+    return true;
+  }
+
+  /** Fails the attempt, as a translated stream does: there is time for a status, and for a retry. */
+  #refuse(): false {
+    this.#source.destroy();
+    this.#close("failed");
+    this.#sink?.error(beginsWithError());
+    return false;
+  }
+
   end(trailers: readonly string[]): void {
+    if (this.#beginsWithError) return;
+    const beginning = this.#beginning ?? [];
     if (this.#reading) this.#parse(undefined);
+    if (this.#beginsWithError) return void this.#refuse();
+    if (beginning.length > 0) this.#forward(Buffer.concat(beginning));
     this.#close("complete");
     const rest = this.#filter?.end();
     if (rest !== undefined && rest.length > 0) this.#sink?.data(rest);
@@ -101,6 +155,7 @@ class ScannedStream implements BodyStream, BodySink {
   }
 
   error(error: Error): void {
+    if (this.#beginsWithError) return;
     this.#close("partial");
     this.#sink?.error(error);
   }
@@ -119,6 +174,11 @@ class ScannedStream implements BodyStream, BodySink {
 
   /** @param data as latin1, as in all methods below */
   #event(data: string): void {
+    if (this.#beginning !== undefined) {
+      this.#beginning = undefined;
+      this.#beginsWithError = isErrorEvent(data);
+    }
+    if (this.#beginsWithError) return;
     this.#context.ledger.flowing();
     if (this.#meter !== undefined) this.#context.ledger.addText(this.#meter.measure(data));
     const mayReport = mayCarryUsage(data);
@@ -203,7 +263,7 @@ class TranslatedStream implements BodyStream, BodySink {
   /** Fails the attempt: an error that comes first leaves time for a status, and for a retry. */
   #refuse(): false {
     this.#close("failed");
-    this.#sink?.error(new ProxyError("llm_response_invalid", { detail: "the stream begins with an error" }));
+    this.#sink?.error(beginsWithError());
     return false;
   }
 

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
+import type { AnswerEvent } from "../../../../src/proxy/llm/conversation/events.ts";
 import type { ChatFormat } from "../../../../src/proxy/llm/formats/chat-format.ts";
 import { completions } from "../../../../src/proxy/llm/formats/completions/index.ts";
 import { printStream } from "../../../../src/proxy/llm/formats/completions/print-stream.ts";
@@ -241,6 +242,36 @@ test("a stream without usage is charged by an estimate: its text and that of the
   assert.deepEqual(charged, [8 + Math.ceil(41 / 4)], "the input is known, the output is more than was reported");
 });
 
+const FIRST_ERRORS: readonly string[] = [
+  'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n',
+  'data: {"error":{"message":"slow down","type":"rate_limit_error"}}\n\ndata: [DONE]\n\n',
+];
+
+for (const [at, failure] of FIRST_ERRORS.entries())
+  test(`a stream in the client's format that begins with an error fails wherever it is cut (${at})`, async () => {
+    for (let place = 0; place < failure.length; place++) {
+      const { charged, context } = await books(messages);
+      const pieces = [failure.slice(0, place), failure.slice(place)].map((piece) => Buffer.from(piece));
+      const { text, error } = await readBody(scanStream(streamFrom(pieces), context));
+      assert.ok(error instanceof ProxyError && error.status === 502, `cut at ${place}`);
+      assert.deepEqual([text, charged], ["", [0]]);
+    }
+  });
+
+test("what precedes the first event goes out at once, and an error in the middle passes", async () => {
+  const { context } = await books(messages);
+  const comment = ": processing\n\n";
+  const stream = comment + START + (FIRST_ERRORS[0] ?? "");
+  const seen: string[] = [];
+  const body = scanStream(
+    streamFrom([comment, stream.slice(comment.length)].map((piece) => Buffer.from(piece))),
+    context,
+  );
+  body.read({ data: (chunk) => seen.push(chunk.toString()) > 0, end: () => undefined, error: assert.fail });
+  assert.equal(seen[0], comment);
+  assert.equal(seen.join(""), stream);
+});
+
 test("a translated stream that breaks off tells the client in its own format, and does not end cleanly", async () => {
   const { context } = await books(messages);
   const source = streamFrom([Buffer.from(START + TEXT), Buffer.from("data: nonsense\n\n")]);
@@ -263,4 +294,30 @@ test("a stream that begins with an error fails before anything goes out, and cos
     assert.equal(text, "");
     assert.deepEqual(charged, [before === "" ? 0 : 9]);
   }
+});
+
+test("signed thoughts that follow each other are one list in one chunk of chat completions", () => {
+  const printer = printStream({ request: {}, createdAt: 1 });
+  const place = (part: number) => ({ choice: 0, part });
+  const signature = { vendor: "anthropic", value: "s" } as const;
+  const printed = [
+    { kind: "start", id: "1", model: "m" },
+    { kind: "open", ...place(0), opened: { kind: "reasoning" } },
+    { kind: "delta", ...place(0), text: "Hmm." },
+    { kind: "signature", ...place(0), signature },
+    { kind: "close", ...place(0) },
+    { kind: "open", ...place(1), opened: { kind: "redacted", data: signature } },
+    { kind: "close", ...place(1) },
+    { kind: "open", ...place(2), opened: { kind: "text" } },
+    { kind: "delta", ...place(2), text: "Yes." },
+  ] as const satisfies readonly AnswerEvent[];
+  const text = printed.map((event) => printer.print(event)).join("");
+  const lists = [...text.matchAll(/"thinking_blocks":(\[.*?\])/g)].map(([, list = ""]) => JSON.parse(list) as unknown);
+  assert.deepEqual(lists, [
+    [
+      { type: "thinking", thinking: "Hmm.", signature: "gw1:anthropic:s" },
+      { type: "redacted_thinking", data: "gw1:anthropic:s" },
+    ],
+  ]);
+  assert.ok(text.indexOf("thinking_blocks") < text.indexOf("Yes."));
 });

@@ -32,6 +32,8 @@ class CompletionsPrinter implements StreamPrinter {
   readonly #parts = new Map<string, Part>();
   readonly #calls = new Map<number, number>();
   readonly #roles = new Set<number>();
+  /** Signed thoughts by choice, until the next part that is none. */
+  readonly #blocks = new Map<number, JsonObject[]>();
   #id = "";
   #model = "";
   #usage: Usage | undefined;
@@ -67,7 +69,11 @@ class CompletionsPrinter implements StreamPrinter {
         this.#usage = event.usage;
         return "";
       case "stop":
-        return this.#role(event.choice) + this.#stop(event.choice, finishReason(event.stop.reason));
+        return (
+          this.#role(event.choice) +
+          this.#thinkingBlocks(event.choice) +
+          this.#stop(event.choice, finishReason(event.stop.reason))
+        );
       case "error":
         return data(printCompletionsError(event.error));
       case "citation":
@@ -99,9 +105,13 @@ class CompletionsPrinter implements StreamPrinter {
   #open({ choice, part, opened }: AnswerEvent & { kind: "open" }): string {
     const call = opened.kind === "call" ? (this.#calls.get(choice) ?? 0) : 0;
     this.#parts.set(keyOf(choice, part), { opened, call, hasDelta: false, text: "", signature: undefined });
-    if (opened.kind === "redacted")
-      return this.#chunk(choice, { thinking_blocks: [redactedBlock(printSignature(opened.data))] });
-    if (opened.kind !== "call") return "";
+    if (opened.kind === "reasoning") return "";
+    if (opened.kind === "redacted") {
+      this.#addBlock(choice, redactedBlock(printSignature(opened.data)));
+      return "";
+    }
+    const blocks = this.#thinkingBlocks(choice);
+    if (opened.kind !== "call") return blocks;
     this.#calls.set(choice, call + 1);
     const { name } = opened;
     const id = printCallId(opened);
@@ -109,7 +119,19 @@ class CompletionsPrinter implements StreamPrinter {
       opened.isFreeText === true
         ? { type: "custom", custom: { name, input: "" } }
         : { type: "function", function: { name, arguments: "" } };
-    return this.#chunk(choice, { tool_calls: [{ index: call, id, ...made }] });
+    return blocks + this.#chunk(choice, { tool_calls: [{ index: call, id, ...made }] });
+  }
+
+  #addBlock(choice: number, block: JsonObject): void {
+    this.#blocks.set(choice, [...(this.#blocks.get(choice) ?? []), block]);
+  }
+
+  /** Returns the signed thoughts up to here in one chunk, because clients keep the last list that they get. */
+  #thinkingBlocks(choice: number): string {
+    const blocks = this.#blocks.get(choice);
+    if (blocks === undefined) return "";
+    this.#blocks.delete(choice);
+    return this.#chunk(choice, { thinking_blocks: blocks });
   }
 
   #delta(event: AnswerEvent & { kind: "delta" }): string {
@@ -145,7 +167,8 @@ class CompletionsPrinter implements StreamPrinter {
     if (opened.kind === "call" && opened.isFreeText !== true && !hasDelta)
       return this.#arguments(event.choice, part, "{}");
     if (opened.kind !== "reasoning" || signature === undefined) return "";
-    return this.#chunk(event.choice, { thinking_blocks: [thinkingBlock(text, signature)] });
+    this.#addBlock(event.choice, thinkingBlock(text, signature));
+    return "";
   }
 
   #part({ choice, part }: { choice: number; part: number }): Part | undefined {
