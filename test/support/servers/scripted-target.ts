@@ -38,6 +38,8 @@ export type Behaviours = Readonly<Record<string, (received: Received) => Behavio
 export interface ScriptedTarget extends Target {
   /** Everything that it got, in order. */
   readonly received: Received[];
+  /** Headers of its requests, as far as guardrails edited them. */
+  readonly headers: HeaderList;
   /** What it does next; tests may change it. */
   behaviours: Behaviours;
   /** Messages of its GET streams; each call of `listen` takes one. undefined: it offers none. */
@@ -52,12 +54,14 @@ export function scriptedTarget(name: string, behaviours: Behaviours): ScriptedTa
     name,
     isPinned: false,
     received: [],
+    headers: new HeaderList(["x-client", "kept", "x-secret", "1"]),
     behaviours,
     streams: undefined,
     cancelled: 0,
-    send({ message }: TargetMessage, session: Session): Promise<McpAnswer> {
+    send({ message, editHeaders }: TargetMessage, session: Session): Promise<McpAnswer> {
       const received = parse(message);
       target.received.push(received);
+      editHeaders?.(target.headers);
       session.target(name).entered = true;
       if (message.kind !== "request") return Promise.resolve(answer({ status: 202 }));
       const behave = target.behaviours[received.method ?? ""];
@@ -158,14 +162,16 @@ export interface TestServerOptions extends Partial<Omit<ServerOptions, "naming">
   readonly mode?: McpPrefixMode;
   readonly version?: string;
   readonly session?: Session;
+  /** By default one that nothing can be read from: targets do not. */
+  readonly exchange?: RoutedExchange;
 }
 
-/** The exchange is only handed on to the targets, which do not read it here. */
 const EXCHANGE = {} as RoutedExchange;
 export const TEST_SEAL: Seal = new Seal([randomBytes(32)]);
 
 export function testServer(targets: readonly Target[], options: TestServerOptions = {}): TestServer {
-  const { mode = McpPrefixMode.UNSPECIFIED, version = "2025-11-25", session = testSession(), ...others } = options;
+  const { mode = McpPrefixMode.UNSPECIFIED, version = "2025-11-25", session = testSession() } = options;
+  const { mode: _mode, version: _version, session: _session, exchange = EXCHANGE, ...others } = options;
   const serverOptions: ServerOptions = {
     backend: "ns/tools",
     naming: new Naming(mode, targets),
@@ -174,10 +180,11 @@ export function testServer(targets: readonly Target[], options: TestServerOption
     seal: TEST_SEAL,
     streams: new OpenStreams(),
     authorize: () => undefined,
+    guard: undefined,
     ...others,
   };
   const server = createVirtualServer(serverOptions);
-  const client = { version, isModern: version >= "2026-07-28", session, exchange: EXCHANGE };
+  const client = { version, isModern: version >= "2026-07-28", session, exchange };
   const openMessage = (value: unknown): Promise<McpAnswer> => {
     const message = messageOf(value);
     const method = findMethod(message.method ?? "");

@@ -2,6 +2,8 @@
  * Calls the target that owns the item of a request: a tool, a prompt, a resource or a task. An item that the caller may
  * not use, and one that no target has, are answered alike.
  */
+import { guardAnswer } from "../guardrails/guard-answer.ts";
+import type { GuardedTargets } from "../guardrails/guarded-request.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import { readMessage, type Message } from "../message/message.ts";
 import { findMember, textOf } from "../message/spans.ts";
@@ -35,22 +37,54 @@ export async function callOwner(server: Server, request: ClientRequest): Promise
   const { message, method, session, version, isModern } = request;
   const view = viewOf(server, request);
   const item = readItem(message, method.item, method.named);
-  const owner = await findOwner(server, request, view, item);
-  if (owner === undefined || view.allows?.(item.kind, owner.target.name, owner.name) === false)
-    throw unknownItem(item, version, isModern);
+  const found = await findOwner(server, request, view, item);
+  if (found === undefined) throw unknownItem(item, version, isModern);
+  const { out, owner } = await checkCall(request, item, found);
   const { target, name } = owner;
+  if (view.allows?.(item.kind, target.name, name) === false) throw unknownItem(item, version, isModern);
   const done = server.owners.begin(session, message.id ?? "", target);
   const call = { server, request, view, item, owner };
   try {
-    const out = renameItem(message, item, name);
     const answer = await sendTo(target, out, request, method.named.length > 0 ? name : undefined);
-    const settled = view.allows === undefined ? answer : await settleAbsence(call, answer);
+    const present = view.allows === undefined ? answer : await settleAbsence(call, answer);
+    const settled = await checkAnswer(call, present);
     const see = (response: Message): Message => viewResponse(response, method.name, target, view);
     return viewAnswer(settled, { server, request, view, target, viewResponse: see, done });
   } catch (error) {
     done();
     throw error;
   }
+}
+
+/** A request as its target shall read it. */
+interface OutgoingCall {
+  readonly out: Message;
+  readonly owner: OwnedName<Target>;
+}
+
+/**
+ * Lets guardrails check and change a call before it is authorized: a name that they write is then authorized too.
+ * @throws McpError when they reject it, or the changed params name no item
+ */
+async function checkCall(
+  { message, method, guarded }: ClientRequest,
+  item: NamedItem,
+  owner: OwnedName<Target>,
+): Promise<OutgoingCall> {
+  const out = renameItem(message, item, owner.name);
+  if (guarded === undefined) return { out, owner };
+  const checked = await guarded.checkRequest(out, aboutItem(item, owner));
+  if (checked === out) return { out, owner };
+  return { out: checked, owner: { ...owner, name: readItem(checked, method.item, method.named).name } };
+}
+
+/** Lets guardrails check and change the result while its names are those of the target. */
+async function checkAnswer({ request: { guarded }, item, owner }: Call, answer: McpAnswer): Promise<McpAnswer> {
+  return guarded === undefined ? answer : guardAnswer(answer, guarded, aboutItem(item, owner));
+}
+
+function aboutItem({ kind }: NamedItem, { target, name }: OwnedName<Target>): GuardedTargets {
+  return { targets: [target.name], item: { kind, target: target.name, name } };
 }
 
 /** @throws McpError when several targets serve a name that does not tell its target */

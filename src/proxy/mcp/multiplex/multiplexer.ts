@@ -3,6 +3,7 @@
  * the multiplexer decides which targets get it and makes one answer of theirs.
  */
 import type { RoutedExchange } from "../../exchange/exchange.ts";
+import type { GuardedRequest } from "../guardrails/guarded-request.ts";
 import type { Message } from "../message/message.ts";
 import type { Method } from "../methods.ts";
 import type { Session } from "../session/session.ts";
@@ -21,6 +22,8 @@ export interface ClientMessage {
 
 export interface ClientRequest extends ClientMessage {
   readonly method: Method;
+  /** Set by the multiplexer: the services that check the request. */
+  readonly guarded?: GuardedRequest | undefined;
 }
 
 export interface Multiplexer {

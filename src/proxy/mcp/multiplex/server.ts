@@ -3,6 +3,7 @@
  * requests in progress. `virtual-server.ts` creates it.
  */
 import type { RoutedExchange } from "../../exchange/exchange.ts";
+import type { Guard } from "../guardrails/guardrails.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import type { Message } from "../message/message.ts";
 import { findMember, stringAt, textOf } from "../message/spans.ts";
@@ -30,6 +31,8 @@ export interface ServerOptions {
   readonly streams: OpenStreams<Server>;
   /** Returns what decides which items the caller may use; undefined when no rule is configured. */
   readonly authorize: (exchange: RoutedExchange) => Allows | undefined;
+  /** Returns the services that check a request; undefined when none does. */
+  readonly guard: Guard | undefined;
 }
 
 export interface Server extends ServerOptions {
@@ -49,10 +52,11 @@ export function viewOf(
 export function sendTo(
   target: Target,
   message: Message,
-  { version, session, exchange }: ClientRequest,
+  { version, session, exchange, guarded }: ClientRequest,
   name?: string,
 ): Promise<McpAnswer> {
-  return target.send({ message, version, name }, session, exchange);
+  const editHeaders = guarded?.editHeaders.bind(guarded);
+  return target.send({ message, version, name, editHeaders }, session, exchange);
 }
 
 /** Returns the JSON text of `_meta` for requests of our own, which every request of 2026-07-28 has. */

@@ -3,6 +3,8 @@
  * the checks of the client side; it decides which targets get the message, under which names, and makes one answer.
  */
 import type { RoutedExchange } from "../../exchange/exchange.ts";
+import { guardAnswer } from "../guardrails/guard-answer.ts";
+import type { GuardedRequest } from "../guardrails/guarded-request.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import type { Message } from "../message/message.ts";
 import { eachMember, readString } from "../message/spans.ts";
@@ -46,7 +48,10 @@ export function createVirtualServer(options: ServerOptions): Multiplexer {
     async request(request: ClientRequest): Promise<McpAnswer> {
       refuseAmbiguous(request.message);
       if (naming.targets.length === 0 && !failOpen) throw noTargets();
-      return (FAN_OUTS.get(request.method.name) ?? callOwner)(server, request);
+      const guarded = server.guard?.(request);
+      const fanOut = FAN_OUTS.get(request.method.name);
+      if (fanOut === undefined) return callOwner(server, { ...request, guarded });
+      return guarded === undefined ? fanOut(server, request) : askGuarded(server, { ...request, guarded }, fanOut);
     },
     async notify(message: ClientMessage): Promise<void> {
       refuseAmbiguous(message.message);
@@ -57,6 +62,17 @@ export function createVirtualServer(options: ServerOptions): Multiplexer {
       await Promise.all(naming.targets.map((target) => target.end(session, exchange)));
     },
   };
+}
+
+/** A request to all targets is checked once, and so is what clients get of their results. */
+async function askGuarded(
+  server: Server,
+  request: ClientRequest & { readonly guarded: GuardedRequest },
+  fanOut: Answer,
+): Promise<McpAnswer> {
+  const about = { targets: server.naming.targets.map(({ name }) => name), item: undefined };
+  await request.guarded.checkRequest(request.message, about);
+  return guardAnswer(await fanOut(server, request), request.guarded, about);
 }
 
 function noTargets(): McpError {
