@@ -20,7 +20,7 @@ export function createGuardServices(
   { owner, auth: compile }: Pick<BackendDeps, "owner" | "auth">,
 ): Pick<BackendDeps, "callout" | "hostCallout"> {
   return {
-    callout: (service) => callouts().open(service, "Guardrail", TIMEOUT_MS),
+    callout: (service, subtype = "Guardrail", timeoutMs = TIMEOUT_MS) => callouts().open(service, subtype, timeoutMs),
     hostCallout(host, settings = create(BackendSettingsSchema), { auth: defaultAuth, signingScope } = {}) {
       const { tls = create(BackendTlsSchema), tcp, tunnel, auth = defaultAuth, http } = settings;
       const connection = connectionOf({ tls, tcp, proxy: tunnels.of(tunnel) });

@@ -12,6 +12,7 @@ import type { CelPhase } from "../../cel/environments/phases.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
 import type { Callout } from "../callouts/callout.ts";
+import type { OutboundSubtype } from "../observability/tracing/outbound.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
 import type { Catalogs } from "../llm/cost/catalogs.ts";
 import type { Sessions } from "../mcp/session/sessions.ts";
@@ -95,8 +96,12 @@ export interface BackendDeps extends EndpointDeps {
    * @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused
    */
   readonly serviceEndpoint: (backendKey: string, pinned: string | undefined) => ServiceEndpoint | undefined;
-  /** Returns the client of a guard service. */
-  readonly callout: (service: ExternalService | undefined) => Callout;
+  /**
+   * Returns the client of a service.
+   * @param subtype a guard by default
+   * @param timeoutMs limit of a call, where the settings of the service name none
+   */
+  readonly callout: (service: ExternalService | undefined, subtype?: OutboundSubtype, timeoutMs?: number) => Callout;
   /** Returns the client of a guard service at a public host, called with settings of its own over TLS. */
   readonly hostCallout: (host: string, settings: BackendSettings | undefined, defaults?: HostDefaults) => Callout;
 }

@@ -7,7 +7,10 @@ import type { McpBackend } from "../../../generated/proto/gwproxy/config/v1/ir_p
 import { RecentMap } from "../../lib/recent-map.ts";
 import type { BackendDeps, BackendHandler } from "../backends/handler.ts";
 import { ProxyError } from "../exchange/errors.ts";
+import { authenticateCallers } from "./authentication.ts";
+import { compileMcpAuthorization } from "./authorization.ts";
 import { StreamableHttp } from "./client-side/streamable-http.ts";
+import { compileGuardrails } from "./guardrails/guardrails.ts";
 import { Naming } from "./multiplex/naming/names.ts";
 import type { Server } from "./multiplex/server.ts";
 import { OpenStreams } from "./multiplex/streams/open-streams.ts";
@@ -20,9 +23,7 @@ import type { Target } from "./targets/target.ts";
 /** @throws ProxyError policy_refused when a policy on a target is broken */
 export function createMcpHandler(backend: McpBackend, deps: BackendDeps): BackendHandler {
   const { mcp } = deps.settings("", undefined);
-  // What closes something must not be passed over in silence.
-  if (mcp?.authorization !== undefined || (mcp?.guardrails.length ?? 0) > 0)
-    throw new ProxyError("policy_refused", { detail: "mcp.authorization and mcp.guardrails are not served yet" });
+  const authorize = compileMcpAuthorization(mcp?.authorization, deps.expression);
   const targets = backend.targets.map((node) => compileTarget(node, deps));
   const naming = new Naming<Target>(backend.prefixMode, targets);
   const multiplexer = createVirtualServer({
@@ -32,7 +33,8 @@ export function createMcpHandler(backend: McpBackend, deps: BackendDeps): Backen
     stateless: backend.stateless,
     seal: deps.sessions.seal,
     streams: streamsOf(deps),
-    authorize: () => undefined,
+    authorize: (exchange) => authorize?.(exchange),
+    guard: compileGuardrails(mcp?.guardrails ?? [], deps),
   });
   const { only } = naming;
   const isSessionOptional = only !== undefined && !only.isPinned;
@@ -45,10 +47,10 @@ export function createMcpHandler(backend: McpBackend, deps: BackendDeps): Backen
     isSessionOptional,
     needsSession: (session) => !isSessionOptional || issuedId(session),
   });
-  return function mcp(exchange) {
+  return authenticateCallers(mcp?.authentication, deps, function mcp(exchange) {
     if (exchange.connect) throw new ProxyError("backend_unfit", { detail: "CONNECT to an MCP server" });
     return client.answer(exchange);
-  };
+  });
 }
 
 /** Places whose open streams adopt a changed backend; those of former places end with their clients. */

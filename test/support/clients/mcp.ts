@@ -7,6 +7,7 @@ import {
 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { call, type Answer } from "./http.ts";
 import type { ProofContext } from "../proofs/prove.ts";
+import { call, parseJson } from "./http.ts";
 
 export interface McpClient {
   readonly client: Client;
@@ -49,4 +50,36 @@ export async function connectMcp(
   }
   context.after(() => client.close());
   return { client, transport };
+}
+
+/** The answer to one posted request. */
+export interface McpResponse {
+  readonly status: number;
+  readonly result?: unknown;
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
+  /** The body as received. */
+  readonly body: string;
+}
+
+/** Posts one request without a session, and reads the response to it from JSON or from the last event. */
+export async function askMcp(
+  url: string,
+  method: string,
+  params: object = {},
+  headers: Readonly<Record<string, string>> = {},
+): Promise<McpResponse> {
+  const version = { "mcp-protocol-version": "2025-11-25" };
+  const {
+    status,
+    headers: fields,
+    body,
+  } = await call(url, {
+    method: "POST",
+    headers: { ...MCP_HEADERS, ...version, ...headers },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+  });
+  const isEvents = String(fields["content-type"]).startsWith("text/event-stream");
+  const text = isEvents ? (body.split("\n").findLast((line) => line.startsWith("data:")) ?? "").slice(5) : body;
+  const parsed = text.trim().startsWith("{") ? (parseJson(text) as Pick<McpResponse, "result" | "error">) : {};
+  return { status, body, ...parsed };
 }

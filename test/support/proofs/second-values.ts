@@ -39,6 +39,7 @@ const SECOND_VALUES: Readonly<Record<string, ChangeValue>> = {
   "apiKeyAuthentication.mode": swap("Strict", "Optional"),
   "basicAuthentication.mode": swap("Strict", "Optional"),
   "jwtAuthentication.mode": swap("Strict", "Optional"),
+  "mcp.authentication.mode": swap("Strict", "Optional"),
   "jwtAuthentication.preserveToken": swap(true, false),
   "authorization.action": swap("Allow", "Deny"),
   "networkAuthorization.action": swap("Allow", "Deny"),
@@ -96,6 +97,7 @@ const SECOND_VALUES: Readonly<Record<string, ChangeValue>> = {
   "keepalive.interval": to("13s"),
   "keepalive.retries": to(5),
   "keepalive.time": to("11s"),
+  "jwks.cacheDuration": HOUR,
   "remote.cacheDuration": HOUR,
   "retry.backoff": to("1ms"),
   "tcp.connectTimeout": HOUR,
@@ -133,6 +135,7 @@ const SECOND_VALUES: Readonly<Record<string, ChangeValue>> = {
   // Required fields can only be changed
   "authorization.policy.matchExpressions[]": to("false"),
   "networkAuthorization.policy.matchExpressions[]": to("false"),
+  "processors[].methods": to({ "*": "Off" }),
   "cache.key[]": to('"same"'),
   "cache.ttl": to("1ms"),
   "delay.duration": to("1ms"),

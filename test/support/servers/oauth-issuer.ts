@@ -7,7 +7,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { createIssuer, type Issuer } from "../fixtures/tokens.ts";
+import { createIssuer, keySet, type Issuer } from "../fixtures/tokens.ts";
 import type { ProofContext } from "../proofs/prove.ts";
 
 export type Product = "standard" | "auth0" | "keycloak";
@@ -15,7 +15,10 @@ export type Product = "standard" | "auth0" | "keycloak";
 export interface OAuthIssuer {
   /** Its name as tokens have it, with the path of a tenant. */
   readonly issuer: string;
+  readonly port: number;
   readonly signer: Issuer;
+  /** The JWKS that it publishes. */
+  keys: string;
   /** "METHOD path" of its requests, oldest first. */
   readonly asked: readonly string[];
   /** Bodies of token requests and registrations, oldest first. */
@@ -50,12 +53,15 @@ export async function startOAuthIssuer(
     server.closeAllConnections();
     server.close();
   });
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // a TCP server's address is one
+  const { port } = server.address() as AddressInfo; // a TCP server's address is one
+  const base = `http://127.0.0.1:${port}`;
   const issuer = base + REALM;
   const signer = await createIssuer(issuer);
   const state: { -readonly [Name in keyof OAuthIssuer]: OAuthIssuer[Name] } = {
     issuer,
+    port,
     signer,
+    keys: keySet(signer.jwk),
     asked,
     bodies,
     failure: undefined,
@@ -87,7 +93,8 @@ export async function startOAuthIssuer(
       case `GET ${well}`:
         return send(response, 200, describe());
       case `GET ${REALM}/keys`:
-        return send(response, 200, { keys: [signer.jwk] });
+        response.writeHead(200, { "content-type": "application/json" }).end(state.keys);
+        return undefined;
       case `POST ${REALM}/clients-registrations/openid-connect`:
         bodies.push(body);
         return register(request, body, response);

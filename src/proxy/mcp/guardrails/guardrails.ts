@@ -12,6 +12,7 @@ import { readMessage, type Message } from "../message/message.ts";
 import type { Method } from "../methods.ts";
 import type { GuardedRequest, GuardedTargets } from "./guarded-request.ts";
 import { applyMutation } from "./headers.ts";
+import { ParamHeaders } from "./param-headers.ts";
 import { Processor, type ProcessorDeps } from "./processor.ts";
 
 /** Returns what guards a request; undefined when no service sees its method. */
@@ -42,6 +43,7 @@ class ChainedGuard implements GuardedRequest {
   readonly #exchange: RoutedExchange;
   readonly #chains: Chains;
   readonly #mutations: HeaderMutation[] = [];
+  #params: ParamHeaders | undefined;
 
   constructor(method: string, exchange: RoutedExchange, chains: Chains) {
     this.#method = method;
@@ -57,6 +59,7 @@ class ChainedGuard implements GuardedRequest {
       if (verdict.metadata !== undefined) this.#keep(verdict.metadata);
       checked = verdict.message;
     }
+    if (checked !== message) this.#params = new ParamHeaders(this.#exchange.requestHeaders, message, checked);
     return checked;
   }
 
@@ -74,6 +77,7 @@ class ChainedGuard implements GuardedRequest {
   }
 
   editHeaders(headers: HeaderList): void {
+    this.#params?.apply(headers);
     for (const mutation of this.#mutations) applyMutation(headers, mutation);
   }
 

@@ -11,13 +11,14 @@ import { translateAi } from "./ai/index.ts";
 import { translateConnection } from "./connection.ts";
 import type { FullSettingsContext } from "./context.ts";
 import { translateHealth } from "./health.ts";
+import { translateMcpPolicy } from "./mcp/index.ts";
 import { translateSessionAffinity } from "./session-affinity.ts";
 import { translateBackendTransformation } from "./transformation.ts";
 
 /** The members that are supported here; every kind of backend block has them. */
 export type ServedBlock = Pick<
   BackendFull,
-  "tcp" | "tls" | "http" | "tunnel" | "auth" | "ai" | "transformation" | "health" | "sessionAffinity"
+  "tcp" | "tls" | "http" | "tunnel" | "auth" | "ai" | "transformation" | "health" | "sessionAffinity" | "mcp"
 >;
 
 /** @returns undefined when the block sets no supported member */
@@ -27,7 +28,7 @@ export function translateSettings(
   report: Report,
 ): BackendSettings | undefined {
   if (block === undefined) return undefined;
-  const { ai, transformation, health, sessionAffinity } = block;
+  const { ai, transformation, health, sessionAffinity, mcp } = block;
   const policy = ai === undefined ? undefined : translateAi(ai, context, within(report, "ai"));
   const members = {
     ...translateConnection(block, context, report),
@@ -39,6 +40,7 @@ export function translateSettings(
     ...(sessionAffinity === undefined
       ? {}
       : { sessionAffinity: translateSessionAffinity(sessionAffinity, within(report, "sessionAffinity")) }),
+    ...(mcp === undefined ? {} : { mcp: translateMcpPolicy(mcp, context, within(report, "mcp")) }),
   };
   return Object.keys(members).length === 0 ? undefined : create(BackendSettingsSchema, members);
 }

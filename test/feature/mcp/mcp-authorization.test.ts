@@ -1,0 +1,54 @@
+/** `mcp.authorization`: what callers may see and use of an MCP backend, through real sockets. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { askMcp, connectMcp, type McpResponse } from "../../support/clients/mcp.ts";
+import { gatewayPolicy } from "../../support/gateway/gateway.ts";
+import { startMcpGateway } from "../../support/gateway/mcp.ts";
+import { BLOCK_PLACES } from "../../support/proofs/block-places.ts";
+import { contextOf, prove } from "../../support/proofs/prove.ts";
+
+const deny = (...rules: string[]): string =>
+  `authorization: {action: Deny, policy: {matchExpressions: ['${rules.join("', '")}']}}`;
+
+function namesOf({ result, body }: McpResponse, list: "tools" | "prompts" | "resources"): string[] {
+  const items = (result as Readonly<Record<string, { name: string }[] | undefined>> | undefined)?.[list];
+  assert.ok(items, body);
+  return items.map(({ name }) => name).sort();
+}
+
+for (const place of BLOCK_PLACES)
+  prove(
+    [place.field("mcp.authorization.action"), place.field("mcp.authorization.policy.matchExpressions[]")],
+    `items that a rule denies are in no list, and calls of them are answered as if they did not exist (${place.kind})`,
+    async (context) => {
+      const block = deny('mcp.tool.target == "one" && mcp.tool.name == "count"');
+      const { url, server } = await startMcpGateway(context, place, block);
+      assert.deepEqual(namesOf(await askMcp(url, "tools/list"), "tools"), ["ask", "echo"]);
+      assert.deepEqual(namesOf(await askMcp(url, "prompts/list"), "prompts"), ["greet"]);
+      assert.deepEqual(namesOf(await askMcp(url, "resources/list"), "resources"), ["note"]);
+      assert.equal((await askMcp(url, "tools/call", { name: "echo", arguments: { text: "x" } })).error, undefined);
+      const before = server.calls.length;
+      const denied = await askMcp(url, "tools/call", { name: "count", arguments: { to: 1 } });
+      assert.deepEqual([denied.status, denied.error], [200, { code: -32_602, message: "Unknown tool: count" }]);
+      assert.equal(server.calls.length, before, "a refused call reaches nobody");
+      const absent = await askMcp(url, "tools/call", { name: "nothing", arguments: { to: 1 } });
+      assert.equal(absent.body.replace("nothing", "count"), denied.body);
+    },
+  );
+
+test("rules of all levels count together, and a change of them holds for a session in progress", async (t) => {
+  const [inBackend] = BLOCK_PLACES;
+  assert.ok(inBackend);
+  const above = gatewayPolicy("above", `  backend: {mcp: {${deny('mcp.tool.name == "ask"')}}}`);
+  const context = contextOf(t);
+  const own = deny('mcp.tool.name == "count"');
+  const { gateway, url, manifests } = await startMcpGateway(context, inBackend, own, above);
+  const { client } = await connectMcp(context, url);
+  const listed = async (): Promise<string[]> => (await client.listTools()).tools.map(({ name }) => name).sort();
+  assert.deepEqual(await listed(), ["echo"]);
+  await gateway.change(manifests("authorization: {policy: {matchExpressions: ['mcp.tool.name == \"count\"']}}"));
+  assert.deepEqual(await listed(), ["count"]);
+  await assert.rejects(client.callTool({ name: "echo", arguments: { text: "x" } }), /Unknown tool: echo/);
+  // Rules about tools alone leave nothing of other kinds.
+  assert.deepEqual((await client.listPrompts()).prompts, []);
+});
