@@ -45,6 +45,8 @@ export interface Exchange extends Scope {
    * forwarded headers.
    */
   readonly proxyAuthorization: readonly string[] | undefined;
+  /** Value of Origin that a `cors` policy has allowed; unset when none has. */
+  allowedOrigin?: string | undefined;
   /** The path and query that the client sent, before any rewrite. */
   readonly originalTarget: string;
   /** The authority that the client sent, before any rewrite. */
@@ -97,7 +99,14 @@ export interface RoutedExchange extends Exchange {
   };
   /** Set by the router. */
   route:
-    | { readonly namespace: string; readonly name: string; readonly kind: string; readonly rule: string }
+    | {
+        readonly namespace: string;
+        readonly name: string;
+        readonly kind: string;
+        readonly rule: string;
+        /** Whether the listener or the route names the hosts that it serves. */
+        readonly namesHost?: boolean;
+      }
     | undefined;
   /** Set when a backend is chosen, before any policy of the backend runs. */
   backend: { readonly name: string; readonly type: string; readonly protocol: string } | undefined;

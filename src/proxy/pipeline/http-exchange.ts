@@ -76,6 +76,7 @@ export class HttpExchange implements ReportedExchange {
   scheme: "http" | "https";
   readonly originalScheme: "http" | "https";
   readonly version: string;
+  allowedOrigin: string | undefined = undefined;
   readonly originalTarget: string;
   readonly originalHost: string;
   readonly requestHeaders: HeaderList;

@@ -42,6 +42,7 @@ export const cors: Policy<Cors> = {
       const origin = exchange.requestHeaders.get("origin");
       if (origin === undefined) return next();
       if (!isAllowed(origin)) return isPreflight(exchange) ? empty() : next();
+      exchange.allowedOrigin = origin;
       if (exchange.method === "OPTIONS") return preflight(exchange, origin);
       const reply = next();
       return reply instanceof Promise ? reply.then(marked) : marked(reply);

@@ -81,18 +81,25 @@ export class RouteTable {
     for (const { listener: name, hostnames } of route.message.parents) {
       const listener = this.#options.listeners.get(name);
       if (listener === undefined) continue;
-      const rules = route.rules.map((rule) => this.#bind(rule, key, listener.message));
+      const rules = route.rules.map((rule) => this.#bind(rule, key, listener.message, hostnames));
       bound.set(name, rules);
       listener.router.put(key, hostnames, candidatesOf(route, rules));
     }
     this.#release(before);
   }
 
-  #bind(rule: CompiledRoute["rules"][number], routeKey: string, listener: Listener): BoundRule {
+  /** @param hostnames of the route on this listener; empty for every host of it */
+  #bind(
+    rule: CompiledRoute["rules"][number],
+    routeKey: string,
+    listener: Listener,
+    hostnames: readonly string[],
+  ): BoundRule {
     const { policies, backends, listeners } = this.#options;
     const own = rule.message.name === "" ? [] : policies.at(`route:${routeKey}#${rule.message.name}`);
     const levels = [...listeners.levels(listener), policies.at(`route:${routeKey}`), own];
-    return bindRule(rule, { policies, backends, routeKey, levels });
+    const info = { ...rule.info, namesHost: listener.hostname !== "" || hostnames.length > 0 };
+    return bindRule({ ...rule, info }, { policies, backends, routeKey, levels });
   }
 
   #release(rules: readonly BoundRule[]): void {

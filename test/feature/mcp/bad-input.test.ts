@@ -116,6 +116,27 @@ for (const [what, method, headers, status] of HEADERS)
     await expectAlive(url, session);
   });
 
+const ORIGINS: readonly (readonly [what: string, path: string, headers: Record<string, string>, status: number])[] = [
+  ["loopback names", "/mcp", { host: "localhost:1", origin: "http://127.0.0.1:5173" }, 200],
+  ["a foreign Host on loopback", "/mcp", { host: "evil.test" }, 403],
+  ["a foreign Origin on loopback", "/mcp", { origin: "http://evil.test" }, 403],
+  ["a page without an origin", "/mcp", { origin: "null" }, 403],
+  ["the Host that the route names", "/named", { host: "tools.test" }, 200],
+  ["its own Origin", "/named", { host: "tools.test", origin: "http://tools.test" }, 200],
+  ["the Origin of another port", "/named", { host: "tools.test", origin: "http://tools.test:81" }, 403],
+  ["the Origin of another host", "/named", { host: "tools.test", origin: "https://evil.test" }, 403],
+  ["an Origin that cors allows", "/named", { host: "tools.test", origin: "https://app.test" }, 200],
+  ["a desktop client", "/named", { host: "tools.test", origin: "vscode-webview://1" }, 200],
+  ["no origin on a named host", "/named", { host: "tools.test", origin: "null" }, 403],
+];
+test("requests of foreign pages are refused", async (t) => {
+  const { url } = await open(t);
+  for (const [what, path, headers, status] of ORIGINS) {
+    const answer = await post(url.replace("/mcp", path), INITIALIZE, headers);
+    assert.equal(answer.status, status, `${what}: ${answer.body}`);
+  }
+});
+
 test("an answer to a question that nobody asked is dropped", async (t) => {
   const { url, session } = await open(t);
   for (const id of ["gw_one_n_7", 7])
@@ -179,8 +200,19 @@ spec:
   mcp:
     targets: [{name: one, static: {host: 127.0.0.1, port: ${port}}}]
 `;
+  const named = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: named}
+spec:
+  parentRefs: [{name: gw}]
+  hostnames: [tools.test]
+  rules:
+    - filters: [{type: CORS, cors: {allowOrigins: ["https://app.test"]}}]
+      backendRefs: [{group: gwproxy.dev, kind: GwBackend, name: tools}]
+`;
   const limits = gatewayPolicy("limits", "  frontend: {http: {maxBufferSize: 64Ki}}");
-  const gateway = await startGateway(context, documents(GATEWAY, backend, route("tools", "tools"), limits));
+  const gateway = await startGateway(context, documents(GATEWAY, backend, route("tools", "tools"), named, limits));
   const url = `${gateway.url()}/mcp`;
   const begun = await post(url, INITIALIZE);
   assert.equal(begun.status, 200, begun.body);

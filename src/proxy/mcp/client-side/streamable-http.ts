@@ -15,6 +15,7 @@ import { withoutSession, type SessionOwner, type Sessions } from "../session/ses
 import { subjectOf } from "../session/subject.ts";
 import type { McpAnswer } from "../targets/target.ts";
 import { answerBatch } from "./batch.ts";
+import { checkOrigin } from "./check-origin.ts";
 import { negotiatedVersion, readInitialize } from "./initialize.ts";
 import { InvalidMessage, readPost, requireEventStream, type Post } from "./read-post.ts";
 import { checkModernNotification, checkModernRequest, unknownMethod } from "./routing-headers.ts";
@@ -53,6 +54,7 @@ export class StreamableHttp {
   /** @throws ProxyError when the exchange ended */
   async answer(exchange: RoutedExchange): Promise<Reply> {
     try {
+      checkOrigin(exchange);
       switch (exchange.method) {
         case "POST":
           return await this.#post(exchange);
