@@ -8,6 +8,7 @@ import { addCompletionCommand } from "./commands/completion.ts";
 import { addControllerCommand } from "./commands/controller.ts";
 import { addGenerateCommand } from "./commands/generate.ts";
 import { addProxyCommand } from "./commands/proxy.ts";
+import { addRenderCommand } from "./commands/render.ts";
 import { addUpCommand } from "./commands/up.ts";
 import { addValidateCommand } from "./commands/validate.ts";
 import { addVersionCommand, VERSION_LINE } from "./commands/version.ts";
@@ -49,6 +50,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   };
   addUpCommand(program, terminal);
   addValidateCommand(program, terminal, setExitCode);
+  addRenderCommand(program, terminal, setExitCode);
   addGenerateCommand(program, terminal);
   addControllerCommand(program, terminal);
   addProxyCommand(program, terminal);

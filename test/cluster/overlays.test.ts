@@ -3,9 +3,11 @@
  * the types that they are merged by, and what comes of the same patch on the same object.
  */
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { promisify } from "node:util";
 import fc from "fast-check";
 import {
   OVERLAY_TYPES,
@@ -373,4 +375,12 @@ test("patches at random come out as the API server's", async () => {
     }),
     { numRuns: 150 },
   );
+});
+
+test("an API server takes what `gwproxy render` prints", async () => {
+  const manifests = join(import.meta.dirname, "../../examples/quickstart");
+  const bin = join(import.meta.dirname, "../../bin/gwproxy.mjs");
+  const { stdout } = await promisify(execFile)(process.execPath, [bin, "render", "-f", manifests]);
+  const dryRun = await server.kubectl(["apply", "--dry-run=server", "-f", "-"], stdout);
+  assert.match(dryRun, /deployment\.apps\/quickstart created \(server dry run\)/);
 });
