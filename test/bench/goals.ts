@@ -40,6 +40,8 @@ const GOALS: readonly Goal[] = [
   },
   between("stream with a guard against the stream without", "stream-guard", "chat-stream", 1.5),
   between("A2A call against chat JSON", "agent", "chat", 1.2),
+  { title: "MCP tools/call, one target", limit: 175, unit: "µs", of: (figures) => figures.row("tool") },
+  between("MCP tools/call, one target, against GET", "tool", "get", 6),
   streamed("memory of an open stream, same format", "same format", 32),
   streamed("memory of an open stream, translated", "translated", 48),
   streamed("memory of an open stream, guarded", "guarded", 64),

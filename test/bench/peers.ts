@@ -76,6 +76,7 @@ const gwproxy: Peer = {
     "prompt-guards": { path: `/prompt-guards${CHAT}` },
     "stream-guard": { path: `/stream-guard${CHAT}` },
     agent: { path: "/agent" },
+    tool: { path: "/mcp" },
     mib: { path: "/mib" },
     "added-latency": { path: `/openai${CHAT}` },
     "first-chunk": { path: `/openai${CHAT}` },

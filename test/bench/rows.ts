@@ -25,6 +25,7 @@ export type RowName =
   | "prompt-guards"
   | "stream-guard"
   | "agent"
+  | "tool"
   | "first-chunk"
   | "added-latency";
 
@@ -41,6 +42,8 @@ export interface Row {
   readonly method: "GET" | "POST";
   /** Name for bodies.ts. */
   readonly body?: string;
+  /** Whether each connection opens an MCP session and calls a tool in it. */
+  readonly isMcp?: boolean;
   /** A correct answer contains this text. */
   readonly expect?: string;
 }
@@ -91,6 +94,14 @@ export const ROWS: readonly Row[] = [
   { name: "prompt-guards", title: "the same with five built-in guards", ...CHAT, body: "prompt.json" },
   { name: "stream-guard", title: "chat stream with a guard of five built-ins", ...STREAM },
   { name: "agent", title: "A2A call, JSON", ...CHAT, body: "agent.json", expect: "artifacts" },
+  {
+    name: "tool",
+    title: "MCP tools/call, one target",
+    method: "POST",
+    expect: "echo: ",
+    measure: "processor",
+    isMcp: true,
+  },
   { name: "added-latency", title: "chat JSON, 20 a second: median", ...CHAT, measure: "whole answer" },
   {
     name: "first-chunk",
