@@ -5,9 +5,8 @@ import {
   StreamableHTTPClientTransport,
   type StreamableHTTPClientTransportOptions,
 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { call, type Answer } from "./http.ts";
+import { call, parseJson, type Answer } from "./http.ts";
 import type { ProofContext } from "../proofs/prove.ts";
-import { call, parseJson } from "./http.ts";
 
 export interface McpClient {
   readonly client: Client;
