@@ -131,7 +131,7 @@ export class MessageChannel implements AsyncIterable<unknown> {
 }
 
 /** Reads a message from an object or a text. */
-export function messageOf(value: unknown): Message {
+function messageOf(value: unknown): Message {
   const text = typeof value === "string" ? value : JSON.stringify({ jsonrpc: "2.0", ...(value as object) });
   const message = readMessage(Buffer.from(text));
   if ("kind" in message) return message;
@@ -167,7 +167,7 @@ export interface TestServerOptions extends Partial<Omit<ServerOptions, "naming">
 }
 
 const EXCHANGE = {} as RoutedExchange;
-export const TEST_SEAL: Seal = new Seal([randomBytes(32)]);
+const TEST_SEAL: Seal = new Seal([randomBytes(32)]);
 
 export function testServer(targets: readonly Target[], options: TestServerOptions = {}): TestServer {
   const { mode = McpPrefixMode.UNSPECIFIED, version = "2025-11-25", session = testSession() } = options;

@@ -18,7 +18,7 @@ const MAX_AGE_MS = 30_000;
 const MIN_AGE_MS = 1_000;
 
 /** Asks a target for one page of a list. @throws McpError when it fails, unless targets that fail are left out */
-export type AskPage = (target: Target, message: Message) => Promise<Message | undefined>;
+type AskPage = (target: Target, message: Message) => Promise<Message | undefined>;
 
 /** What a list is asked for with. */
 export interface NameQuery {
