@@ -3,6 +3,8 @@
  * under that name.
  */
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import {
@@ -306,4 +308,46 @@ test("a live session adopts servers that come and go, and is told of it", async 
   changed = Promise.withResolvers<void>();
   for (const each of gamma.servers()) each.sendToolListChanged();
   await expectEvent(context, changed.promise, "list_changed of the server that came");
+});
+
+/** A server that closes its stream after each message, and keeps the next one for who asks behind the last event. */
+async function startPolledServer(context: ProofContext): Promise<number> {
+  const http = createServer((request, response) => {
+    if (request.method === "POST") {
+      const isRequest = request.headers["mcp-method"] === "initialize";
+      const headers = { "content-type": "application/json", "mcp-session-id": "polled" };
+      response.writeHead(isRequest ? 200 : 202, isRequest ? headers : {});
+      const result = { protocolVersion: "2025-11-25", capabilities: {}, serverInfo: { name: "polled", version: "1" } };
+      response.end(isRequest ? JSON.stringify({ jsonrpc: "2.0", id: 0, result }) : "");
+      return;
+    }
+    const seen = Number(request.headers["last-event-id"] ?? 0);
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    if (seen === 3) return void response.flushHeaders();
+    const message = { jsonrpc: "2.0", method: "notifications/message", params: { level: "info", data: seen } };
+    // An event with an id and empty data is a mark, and no message.
+    response.end(`retry: 1\nid: ${seen}\ndata: \n\nid: ${seen + 1}\ndata: ${JSON.stringify(message)}\n\n`);
+  });
+  await new Promise<void>((resolve) => void http.listen(0, "127.0.0.1", resolve));
+  context.after(() => {
+    http.close();
+    http.closeAllConnections();
+  });
+  return (http.address() as AddressInfo).port;
+}
+
+test("a server that closes its stream is asked for what it has kept since", async (context) => {
+  const { alpha } = await startServers(context, ["alpha"]);
+  assert.ok(alpha);
+  const polled = { ...alpha, port: await startPolledServer(context) };
+  const gateway = await startMcp(context, { alpha, polled });
+  const seen: unknown[] = [];
+  const all = Promise.withResolvers<void>();
+  await connectMcp(context, `${gateway.url()}/mcp`, (each) =>
+    each.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => {
+      if (seen.push(params.data) === 3) all.resolve();
+    }),
+  );
+  await expectEvent(context, all.promise, "all messages");
+  assert.deepEqual(seen, [0, 1, 2]);
 });

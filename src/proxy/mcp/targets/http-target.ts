@@ -12,6 +12,7 @@ import type { Session, TargetSession } from "../session/session.ts";
 import { headersOfCall, type RoutingHeaders } from "./call-headers.ts";
 import { compileEndpoint, type PickEndpoint } from "./endpoint.ts";
 import { EnteringTarget, sessionLost } from "./enter.ts";
+import { ListenStream } from "./listen-stream.ts";
 import { accepted, answerWith, passOn, readAnswer, type TargetAnswer } from "./read-answer.ts";
 import { ResponseStream } from "./response-stream.ts";
 import { sendCall } from "./send-call.ts";
@@ -73,8 +74,11 @@ export class HttpTarget implements Target {
     if (answer.kind === "refused") return passOn(answer);
     if (answer.kind !== "events")
       throw new McpError(ERROR_CODES.internal, "the server offers no stream", { status: 500 });
-    const { events } = answer;
-    return { ...accepted(), status: 200, messages: events, cancel: () => void events.return() };
+    const stream = new ListenStream(answer.events, async (lastEventId) => {
+      const resumed = await this.#get(own, session.client.version, caller, lastEventId);
+      return resumed.kind === "events" ? resumed.events : undefined;
+    });
+    return { ...accepted(), status: 200, messages: stream, cancel: () => stream.cancel() };
   }
 
   /** Never fails: a target that does not end the session ends it by its own time limit. */
