@@ -45,6 +45,8 @@ export interface ScriptedTarget extends Target {
   /** Messages of its GET streams; each call of `listen` takes one. undefined: it offers none. */
   streams: AsyncIterable<unknown>[] | undefined;
   cancelled: number;
+  /** Number of sessions that were ended. */
+  ended: number;
 }
 
 const DEFAULT_ERROR = { error: { code: -32_601, message: "Method not found" } };
@@ -58,6 +60,7 @@ export function scriptedTarget(name: string, behaviours: Behaviours): ScriptedTa
     behaviours,
     streams: undefined,
     cancelled: 0,
+    ended: 0,
     send({ message, editHeaders }: TargetMessage, session: Session): Promise<McpAnswer> {
       const received = parse(message);
       target.received.push(received);
@@ -72,7 +75,10 @@ export function scriptedTarget(name: string, behaviours: Behaviours): ScriptedTa
       if (messages === undefined) return Promise.resolve(answer({ status: 405, body: Buffer.from("no stream") }));
       return Promise.resolve(streaming(target, messages));
     },
-    end: () => Promise.resolve(),
+    end() {
+      target.ended++;
+      return Promise.resolve();
+    },
   };
   return target;
 }

@@ -111,7 +111,7 @@ function skipCheckedWord(bytes: Uint8Array, at: number): number {
 }
 
 /** Checks a string and returns the position after its closing quotation mark, or NOT_JSON. */
-export function skipString(bytes: Uint8Array, at: number): number {
+function skipString(bytes: Uint8Array, at: number): number {
   if (bytes[at] !== QUOTE) return NOT_JSON;
   let next = at + 1;
   while (next < bytes.length) {

@@ -4,43 +4,57 @@
  */
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import type { Message } from "../message/message.ts";
-import { findMember } from "../message/spans.ts";
-import { removeMembers } from "../message/splice.ts";
 import type { McpAnswer, Target } from "../targets/target.ts";
 import { answerWith, errorTo, responseTo } from "./answers.ts";
-import { editMessage } from "./rewriting/edit-message.ts";
 import { fanOut } from "./fan-out.ts";
 import { mergeDiscover, mergeInitialize } from "./introductions.ts";
 import type { ClientRequest } from "./multiplexer.ts";
 import { sendTo, viewInterim, viewOf, type Server } from "./server.ts";
 import { askOne } from "./view-answer.ts";
 
-/** Capabilities of clients that need an answer to a request of the server. */
-const ANSWERING = ["roots", "sampling", "elicitation", "tasks"] as const;
-
-/** @throws McpError, ProxyError */
+/**
+ * Targets that have opened a session for nothing are told so: the client gets no id to end it with.
+ * @throws McpError, ProxyError
+ */
 export async function initialize(server: Server, request: ClientRequest): Promise<McpAnswer> {
   const { naming, failOpen, stateless } = server;
-  const message = stateless ? withoutAnswering(request.message) : request.message;
+  const { message, session, exchange } = request;
   if (naming.only !== undefined) return askOne(server, request, message, naming.only);
   const view = viewOf(server, request);
-  return fanOut(
-    naming.targets.map((target) => ({ target, message })),
-    {
-      failOpen,
-      send: (out) => sendTo(out.target, out.message, request),
-      view: (interim, target) => viewInterim(server, interim, target, { view, session: request.session }),
-      merge: (results) =>
-        responseTo(request.message.id ?? "null", mergeInitialize(results, request.version, stateless)),
-    },
-  );
+  const leave = async (): Promise<void> => {
+    await Promise.all(naming.targets.map((target) => target.end(session, exchange)));
+  };
+  try {
+    const answer = await fanOut(
+      naming.targets.map((target) => ({ target, message })),
+      {
+        failOpen,
+        send: (out) => sendTo(out.target, out.message, request),
+        view: (interim, target) => viewInterim(server, interim, target, { view, session }),
+        merge: (results) => responseTo(message.id ?? "null", mergeInitialize(results, request.version, stateless)),
+      },
+    );
+    if (answer.only?.kind === "error") await leave();
+    return answer.only === undefined ? { ...answer, messages: leaveUnlessResult(answer.messages, leave) } : answer;
+  } catch (error) {
+    await leave();
+    throw error;
+  }
 }
 
-/** Nothing can be asked of a client that has no session. */
-function withoutAnswering(message: Message): Message {
-  const { bytes, payload } = message;
-  const capabilities = payload && findMember(bytes, payload, "capabilities");
-  return capabilities === undefined ? message : editMessage(message, removeMembers(bytes, capabilities, ...ANSWERING));
+async function* leaveUnlessResult(
+  messages: McpAnswer["messages"],
+  leave: () => Promise<void>,
+): AsyncGenerator<Message> {
+  let isEntered = false;
+  try {
+    for await (const message of messages) {
+      isEntered = message.kind === "result";
+      yield message;
+    }
+  } finally {
+    if (!isEntered) await leave();
+  }
 }
 
 /**

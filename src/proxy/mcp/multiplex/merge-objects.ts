@@ -44,6 +44,6 @@ export function groupMembers(parts: readonly Part[]): ReadonlyMap<string, Part[]
   return groups;
 }
 
-export function isObject({ bytes, span }: Part): boolean {
+function isObject({ bytes, span }: Part): boolean {
   return bytes[span.start] === 0x7b;
 }

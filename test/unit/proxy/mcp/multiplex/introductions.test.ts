@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { McpError } from "../../../../../src/proxy/mcp/mcp-error.ts";
-import { scriptedTarget, testServer } from "../../../../support/servers/scripted-target.ts";
+import { scriptedTarget, testServer, type Behaviour } from "../../../../support/servers/scripted-target.ts";
 
 describe("the introduction of several targets", () => {
   const initialized = (version: string, capabilities: unknown, instructions?: string) => () => ({
@@ -46,7 +46,23 @@ describe("the introduction of several targets", () => {
     const stateless = testServer([a, b], { stateless: true });
     const answer = (await stateless.ask("initialize", params)).result as { capabilities: { resources: unknown } };
     assert.deepEqual(answer.capabilities.resources, { listChanged: true });
-    assert.deepEqual(a.received[1]?.params?.["capabilities"], { x: 1 });
+  });
+
+  it("ends the sessions that some targets have opened when another one fails", async () => {
+    const error = { code: -32_000, message: "no" };
+    const failures: Behaviour[] = [
+      { error },
+      { error, before: [{ method: "notifications/message" }] },
+      { status: 503, text: "" },
+    ];
+    for (const failure of failures) {
+      const a = scriptedTarget("a", { initialize: initialized("2025-11-25", {}) });
+      const b = scriptedTarget("b", { initialize: () => failure });
+      await testServer([a, b])
+        .request("initialize", {})
+        .catch((thrown: unknown) => assert.ok(thrown instanceof McpError));
+      assert.equal(a.ended, 1);
+    }
   });
 
   it("is that of the only target where there is one", async () => {
