@@ -335,4 +335,32 @@ describe("headers and metadata", () => {
       ]),
     );
   });
+
+  it("about arguments follow a change of exactly the argument that they repeated", async () => {
+    const params = [
+      "mcp-param-region",
+      "eu",
+      "mcp-param-text",
+      `=?base64?${Buffer.from("ä").toString("base64")}?=`,
+      "mcp-param-twice",
+      "7",
+      "mcp-param-other",
+      "none",
+      "mcp-param-gone",
+      "true",
+    ];
+    const before = { region: "eu", text: "ä", one: 7, two: "7", gone: true };
+    const after = { region: "us", text: "ö", one: 8, two: "8" };
+    const services = [{ request: () => mutated({ name: "one", arguments: after }) }];
+    const { ask, targets } = serverWith({ services }, exchangeOf(params));
+    const [{ headers }] = targets;
+    headers.raw.splice(0, headers.raw.length, ...params);
+    await ask("tools/call", { name: "a_one", arguments: before });
+    assert.deepEqual(
+      [headers.get("mcp-param-region"), headers.get("mcp-param-text")],
+      ["us", `=?base64?${Buffer.from("ö").toString("base64")}?=`],
+    );
+    assert.deepEqual([headers.get("mcp-param-twice"), headers.get("mcp-param-other")], ["7", "none"]);
+    assert.equal(headers.get("mcp-param-gone"), undefined);
+  });
 });
