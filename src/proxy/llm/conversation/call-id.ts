@@ -3,6 +3,7 @@
  * because clients of all formats send that back with the result: `<id>__thought__<signature>`. The readers of requests
  * take it off again, so that it never reaches another vendor, some of whom limit the characters of identifiers.
  */
+import { listOf, objectOf, type Json, type JsonObject } from "../shared/json.ts";
 import type { CallPart, Signature } from "./conversation.ts";
 import { readSignature } from "./signature.ts";
 
@@ -16,4 +17,32 @@ export function readCallId(text: string): { readonly id: string; readonly signat
   const at = text.indexOf(SEPARATOR);
   if (at === -1) return { id: text };
   return { id: text.slice(0, at), signature: readSignature(text.slice(at + SEPARATOR.length), "google") };
+}
+
+/** Tells quickly whether a printed body may hold a signature in an identifier. */
+export function mayHoldSignedIds(text: string): boolean {
+  return text.includes(SEPARATOR);
+}
+
+const ID_MEMBERS = ["id", "call_id", "tool_call_id", "tool_use_id"] as const;
+
+/**
+ * Takes the signatures off the identifiers in a body that is not translated, of any format: a conversation that began
+ * with Gemini and moved on holds identifiers longer than the 64 characters that OpenAI accepts.
+ */
+export function restoreCallIds(body: JsonObject): void {
+  for (const item of [...listOf(body["messages"]), ...listOf(body["input"])]) {
+    restoreId(item);
+    const { content, tool_calls: calls } = objectOf(item) ?? {};
+    for (const part of [...listOf(content), ...listOf(calls)]) restoreId(part);
+  }
+}
+
+function restoreId(item: Json): void {
+  const object = objectOf(item);
+  if (object === undefined) return;
+  for (const name of ID_MEMBERS) {
+    const text = object[name];
+    if (typeof text === "string" && text.includes(SEPARATOR)) object[name] = readCallId(text).id;
+  }
 }

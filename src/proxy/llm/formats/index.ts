@@ -10,7 +10,7 @@ import { responses } from "./responses/index.ts";
 import { geminiTokenCount } from "./token-count/gemini.ts";
 import { messagesTokenCount } from "./token-count/messages.ts";
 
-export const CHAT_FORMATS: Readonly<Partial<Record<FormatName, ChatFormat>>> = {
+export const CHAT_FORMATS: Readonly<Record<FormatName, ChatFormat>> = {
   Completions: completions,
   Messages: messages,
   Gemini: gemini,
@@ -26,11 +26,13 @@ export const CHAT_FORMATS: Readonly<Partial<Record<FormatName, ChatFormat>>> = {
  * Formats of providers by the format of the client, the preferred one first. Its own format needs no translation; where
  * another one precedes it, the vendor's endpoint for the client's format loses features.
  */
-const PREFERENCES: Readonly<Partial<Record<FormatName, readonly FormatName[]>>> = {
+const PREFERENCES: Readonly<Record<FormatName, readonly FormatName[]>> = {
   Completions: ["Gemini", "Completions", "Messages", "Converse"],
   Messages: ["Messages", "Completions", "Responses", "Converse"],
   Responses: ["Responses", "Completions", "Messages", "Converse"],
   Gemini: ["Gemini", "Completions", "Messages", "Converse"],
+  // No client speaks it.
+  Converse: [],
   Embeddings: ["Embeddings"],
   Rerank: ["Rerank"],
   MessagesTokenCount: ["MessagesTokenCount"],
@@ -42,6 +44,6 @@ const PREFERENCES: Readonly<Partial<Record<FormatName, readonly FormatName[]>>> 
  * @returns undefined when no request of this client can be expressed for the provider
  */
 export function providerFormat(client: FormatName, accepted: readonly FormatName[]): ChatFormat | undefined {
-  const name = PREFERENCES[client]?.find((each) => accepted.includes(each) && CHAT_FORMATS[each] !== undefined);
+  const name = PREFERENCES[client].find((each) => accepted.includes(each));
   return name && CHAT_FORMATS[name];
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { mayHoldSignedIds, restoreCallIds } from "../../../../src/proxy/llm/conversation/call-id.ts";
 import { mayHoldMarks, restoreSignatures } from "../../../../src/proxy/llm/conversation/restore-signatures.ts";
 import type { JsonObject } from "../../../../src/proxy/llm/shared/json.ts";
 
@@ -39,4 +40,29 @@ test("a call keeps its place when another vendor signed it, and items of reasoni
   const responses: JsonObject = { input: [reasoning("gw1:anthropic:s"), reasoning("gw1:openai:own")] };
   restoreSignatures(responses, "openai");
   assert.deepEqual(responses, { input: [reasoning("own")] });
+});
+
+test("identifiers of calls lose the signature of Gemini in every format, and arguments keep theirs", () => {
+  const signed = "call_1__thought__c2lnbmVk";
+  const given = { id: signed };
+  const body: JsonObject = {
+    messages: [
+      { role: "assistant", tool_calls: [{ id: signed, type: "function", function: { name: "f", arguments: "{}" } }] },
+      { role: "tool", tool_call_id: signed, content: signed },
+      { role: "assistant", content: [{ type: "tool_use", id: signed, name: "f", input: given }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: signed, content: [text(signed)] }] },
+    ],
+    input: [{ type: "function_call", call_id: signed, name: "f", arguments: "{}" }],
+  };
+  assert.equal(mayHoldSignedIds(JSON.stringify(body)), true);
+  restoreCallIds(body);
+  assert.deepEqual(body, {
+    messages: [
+      { role: "assistant", tool_calls: [{ id: "call_1", type: "function", function: { name: "f", arguments: "{}" } }] },
+      { role: "tool", tool_call_id: "call_1", content: signed },
+      { role: "assistant", content: [{ type: "tool_use", id: "call_1", name: "f", input: given }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "call_1", content: [text(signed)] }] },
+    ],
+    input: [{ type: "function_call", call_id: "call_1", name: "f", arguments: "{}" }],
+  });
 });
