@@ -18,6 +18,7 @@ import type { McpTarget, McpTargetSelector } from "../../generated/types/mcp.ts"
 import type { GwModel, GwModelSpec, VirtualModel } from "../../generated/types/model.ts";
 import type { GwParameters } from "../../generated/types/parameters.ts";
 import type { HTTPRouteRule } from "../../generated/types/gateway-api/httproute.ts";
+import type { ServedProvider } from "../../src/proxy/llm/providers/index.ts";
 
 const head = { apiVersion: "gwproxy.dev/v1alpha1", kind: "GwBackend", metadata: { name: "b" } };
 
@@ -50,6 +51,9 @@ export const place: CredentialPlace = {
 
 // @ts-expect-error the members of a match are not free
 export const match: HTTPRouteRule = { matches: [{ path: { type: "Suffix", value: "/x" } }] };
+
+/** A provider that is added to the schema needs a row in the table of the data plane. */
+export const served: ServedProvider = kindOfLLMProvider({ llma: {} });
 
 /** A member that is added to the schema stops the build at each switch over the members. */
 export function identity(provider: LLMProvider): string {

@@ -9,7 +9,10 @@ import { openai } from "./openai/index.ts";
 import { vertex } from "./vertex/index.ts";
 import type { Provider } from "./provider.ts";
 
-const PROVIDERS: Readonly<Record<string, Provider>> = {
+/** The keys of providers in the schema; test/types/backend.ts does not compile when one is missing. */
+export type ServedProvider = "llma" | "llmb" | "llmc" | "llmd" | "llme" | "llmf" | "llmg" | "llmh" | "custom";
+
+const PROVIDERS: Readonly<Record<ServedProvider, Provider>> = {
   llma: openai,
   llmb: copilot,
   llmc: azure,
@@ -23,5 +26,6 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
 
 /** @returns undefined for a key that this version does not serve */
 export function providerOf(key: string): Provider | undefined {
-  return Object.hasOwn(PROVIDERS, key) ? PROVIDERS[key] : undefined;
+  // The check makes it one of the table's keys.
+  return Object.hasOwn(PROVIDERS, key) ? PROVIDERS[key as ServedProvider] : undefined;
 }

@@ -7,7 +7,7 @@ import type { ProofContext } from "../../proofs/prove.ts";
 import { startForwardProxy, type ForwardProxy } from "../forward-proxy.ts";
 import { validNow } from "../tls-upstream.ts";
 
-export interface SeenCall {
+interface SeenCall {
   /** The server name of the handshake, the path with its query, and the Host field. */
   readonly at: readonly [serverName: string | false, path: string, host: string];
   readonly model: unknown;
