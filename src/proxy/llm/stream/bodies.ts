@@ -211,6 +211,8 @@ class TranslatedStream implements BodyStream, BodySink {
   readonly #parser: StreamParser;
   readonly #facts: Facts = {};
   readonly #repetition = new Repetition();
+  /** The delta that the repetition has learned, where its printer has to see each text. */
+  #repeatedDelta: (AnswerEvent & { readonly kind: "delta" }) | undefined;
   #sink: BodySink | undefined;
   #output = "";
   #hasOutput = false;
@@ -289,8 +291,13 @@ class TranslatedStream implements BodyStream, BodySink {
     // Equal data mean the same only in events of one type.
     const key = type === "" ? data : `${type}\n${data}`;
     const repeated = this.#repetition.answer(key);
-    if (repeated !== undefined) this.#context.ledger.addText(this.#repetition.textBytes);
-    this.#output += repeated ?? this.#translate(data, type, key);
+    if (repeated === undefined) {
+      this.#output += this.#translate(data, type, key);
+      return;
+    }
+    this.#context.ledger.addText(this.#repetition.textBytes);
+    const delta = this.#repeatedDelta;
+    this.#output += delta === undefined ? repeated : this.#printer.print({ ...delta, text: repeated.slice(1, -1) });
   }
 
   #translate(data: string, type: string, key: string): string {
@@ -303,9 +310,11 @@ class TranslatedStream implements BodyStream, BodySink {
       throw new ProxyError("llm_response_invalid", { detail: "an event of the stream is not a JSON object" });
     const events = this.#reader.read(event, type);
     const output = events.map((each) => this.#printed(each)).join("");
-    const [only] = events;
-    const repeats = events.length === 1 && only?.kind === "delta" && this.#printer.isRepeatable(only);
-    this.#repetition.learn(repeats ? only.text : undefined, key, output);
+    const delta = events.length === 1 && events[0]?.kind === "delta" ? events[0] : undefined;
+    const repeats = delta !== undefined && this.#printer.isRepeatable(delta);
+    this.#repeatedDelta = repeats ? undefined : delta;
+    // A text is printed as itself where the printer makes another event of each.
+    this.#repetition.learn(delta?.text, key, repeats || delta === undefined ? output : JSON.stringify(delta.text));
     return output;
   }
 

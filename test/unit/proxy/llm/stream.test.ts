@@ -10,6 +10,7 @@ import { printStream } from "../../../../src/proxy/llm/formats/completions/print
 import { messages } from "../../../../src/proxy/llm/formats/messages/index.ts";
 import { readStream as readConverse } from "../../../../src/proxy/llm/formats/converse/read-stream.ts";
 import { readStream } from "../../../../src/proxy/llm/formats/messages/read-stream.ts";
+import { printStream as printResponsesStream } from "../../../../src/proxy/llm/formats/responses/print-stream.ts";
 import type { JsonObject } from "../../../../src/proxy/llm/shared/json.ts";
 import { scanStream, translateStream } from "../../../../src/proxy/llm/stream/bodies.ts";
 import { framingOf } from "../../../../src/proxy/llm/stream/framing.ts";
@@ -158,26 +159,37 @@ function textEvent(delta: object): object {
   return { type: "content_block_delta", index: 0, delta };
 }
 
-test("events that repeat the one before but for its text are answered as if each had been converted", async () => {
-  await assertProperty(
-    fc.asyncProperty(fc.array(fc.tuple(someEvent, fc.boolean()), { maxLength: 30 }), async (given) => {
-      const { reader, printer } = sides();
-      const finish = JSON.parse(FINISH.slice("data: ".length)) as object; // our own text
-      const all = [...given, [finish, false] as const];
-      // The same object may be written with spaces or without.
-      const printed = all.map(([event, wide]) => JSON.stringify(event, undefined, wide ? 1 : 0).replaceAll("\n", ""));
-      const expected = printed
-        .flatMap((event) => reader.read(JSON.parse(event) as JsonObject, ""))
-        .map((event) => printer.print(event))
-        .join("");
-      const { context } = await books(messages);
-      const source = streamFrom(printed.map((event) => Buffer.from(`data: ${event}\n\n`)));
-      const { text } = await readBody(translateStream(source, context, sides()));
-      assert.equal(text, `${expected}data: [DONE]\n\n`);
-    }),
-    { numRuns: 1000 },
-  );
-});
+for (const [name, print] of [
+  ["Completions", printStream],
+  ["Responses, whose events are numbered", printResponsesStream],
+] as const)
+  test(`events that repeat the one before but for its text are answered as if each had been converted: ${name}`, async () => {
+    await assertProperty(
+      fc.asyncProperty(fc.array(fc.tuple(someEvent, fc.boolean()), { maxLength: 30 }), async (given) => {
+        const both = () => ({
+          reader: readStream({ toolNames: undefined, model: "m" }),
+          printer: print({ request: {}, createdAt: 1 }),
+        });
+        const { reader, printer } = both();
+        const finish = JSON.parse(FINISH.slice("data: ".length)) as object; // our own text
+        const all = [...given, [finish, false] as const];
+        // The same object may be written with spaces or without.
+        const printed = all.map(([event, wide]) => JSON.stringify(event, undefined, wide ? 1 : 0).replaceAll("\n", ""));
+        const read = printed.flatMap((event) => reader.read(JSON.parse(event) as JsonObject, ""));
+        const expected = [...read, ...reader.end()].map((event) => printer.print(event)).join("") + printer.end();
+        const { context } = await books(messages);
+        const source = streamFrom(printed.map((event) => Buffer.from(`data: ${event}\n\n`)));
+        const { text } = await readBody(translateStream(source, context, both()));
+        assert.equal(withoutIdentifiers(text), withoutIdentifiers(expected));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+/** Each stream of Responses draws identifiers of its own. */
+function withoutIdentifiers(text: string): string {
+  return text.replaceAll(/_[0-9a-f]{16,}/g, "_id");
+}
 
 test("a stream that stops before its answer is complete is a broken body, and what was used is charged", async () => {
   for (const broken of [undefined, new Error("reset")]) {
