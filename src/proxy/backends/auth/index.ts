@@ -16,10 +16,20 @@ import { jwtSign } from "./jwt-sign.ts";
 import { key } from "./key.ts";
 import { CloudClient } from "./shared/cloud-client.ts";
 import { placeCredential } from "./shared/place-credential.ts";
+import { crossAppAccess } from "./oauth/cross-app-access.ts";
+import { oauthTokenExchange } from "./oauth/token-exchange.ts";
 import { passthrough } from "./passthrough.ts";
 import { unresolved } from "./unresolved.ts";
 
-const KINDS: { readonly [K in KindCase]: AuthKind<K> } = { key, cloudA, passthrough, jwtSign, unresolved };
+const KINDS: { readonly [K in KindCase]: AuthKind<K> } = {
+  key,
+  passthrough,
+  cloudA,
+  jwtSign,
+  oauthTokenExchange,
+  crossAppAccess,
+  unresolved,
+};
 
 /** Where a block stands that no user wrote: the default of a provider or of a guard. */
 const DEFAULT_PLACE = "default";

@@ -6,11 +6,11 @@
  * for it are answered here, before any token is looked for.
  */
 import { AuthenticationMode, type JwtAuthentication } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { Secret } from "../../../cel/values.ts";
 import type { ProxyErrorCode } from "../../exchange/errors.ts";
 import type { Exchange, MaybePromise, Next, Reply } from "../../exchange/exchange.ts";
 import { BEARER_INVALID, BEARER_MISSING, sendChallenge } from "../shared/challenge.ts";
 import { AMBIGUOUS, compileLocation } from "../shared/credential-location.ts";
+import { VerifiedToken } from "../shared/verified-token.ts";
 import { compileProvider } from "./keys.ts";
 import { createJwtVerifier } from "./verifier.ts";
 import { compileProtectedResource } from "../../mcp/metadata/protected-resource.ts";
@@ -36,7 +36,7 @@ export function compileJwtAuthentication(
 
   function accept(exchange: Exchange, token: string, claims: object, next: Next): MaybePromise<Reply> {
     if (!preserveToken) place.strip(exchange);
-    exchange.setRoot("jwt", { ...claims, rawToken: new Secret(token) });
+    exchange.setRoot("jwt", { ...claims, rawToken: new VerifiedToken(token, location) });
     return next();
   }
 

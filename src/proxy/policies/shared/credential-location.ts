@@ -14,7 +14,7 @@ export interface CompiledLocation {
   /** @returns undefined when there is no credential, AMBIGUOUS when there are several that differ */
   read(exchange: Exchange): string | typeof AMBIGUOUS | undefined;
   /** Removes every occurrence. */
-  strip(exchange: Exchange): void;
+  strip(request: Pick<Exchange, "requestHeaders" | "target">): void;
 }
 
 /** Two different credentials in one place: the proxy could check one and the upstream read the other. */
@@ -23,10 +23,9 @@ export const AMBIGUOUS: unique symbol = Symbol("ambiguous credential");
 const DEFAULT_HEADER = { name: "authorization", prefix: "Bearer " };
 const NONE: readonly string[] = [];
 
-export function compileLocation(
-  spec: CredentialLocation | undefined,
-  deps: Pick<PolicyDeps, "expression">,
-): CompiledLocation {
+type LocationDeps = Pick<PolicyDeps, "expression">;
+
+export function compileLocation(spec: CredentialLocation | undefined, deps: LocationDeps): CompiledLocation {
   const location = spec?.location;
   switch (location?.case) {
     case "header":
@@ -140,7 +139,7 @@ function cookiePairs(headers: HeaderList): string[] {
  * A failed expression, or a result that is not text, counts as a missing credential. The credential cannot be removed
  * from the request.
  */
-function fromExpression(source: string, deps: Pick<PolicyDeps, "expression">): CompiledLocation {
+function fromExpression(source: string, deps: LocationDeps): CompiledLocation {
   const expression = deps.expression(source, "request");
   return {
     forProxy: false,

@@ -65,6 +65,7 @@ for (const place of AUTH_PLACES) {
       const auth = `{jwtSign: {${KEY}, alg: ES256, location: {header: {name: x-token, prefix: "T "}}}}`;
       const served = await serveAuth(context, place, auth, secret("key", { signingKey: P256 }));
       const { headers } = await seen(served);
+      assert.match(headers["x-token"] ?? "", /^T /);
       assert.ok(await verified(headers["x-token"]?.replace(/^T /, ""), P256, "ES256"));
       assert.equal(headers["authorization"], undefined);
     },

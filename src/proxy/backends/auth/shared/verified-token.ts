@@ -1,16 +1,18 @@
 /** Finds the token of the client that a JWT policy has verified for the request, also where it was removed from it. */
-import { Secret } from "../../../../cel/values.ts";
 import { isRecord } from "../../../../lib/is-record.ts";
+import { VerifiedToken } from "../../../policies/shared/verified-token.ts";
 import type { AuthCaller } from "../../../upstream/auth.ts";
 
 export function verifiedToken(caller: AuthCaller): string | undefined {
-  const claims = verifiedClaims(caller);
-  const token = claims?.["rawToken"];
-  return token instanceof Secret ? token.reveal() : undefined;
+  return findVerified(caller)?.token.reveal();
 }
 
-/** Returns the claims of that token, with the token itself as `rawToken`. */
-function verifiedClaims(caller: AuthCaller): Readonly<Record<string, unknown>> | undefined {
+/** Returns that token and its claims. */
+export function findVerified(
+  caller: AuthCaller,
+): { readonly token: VerifiedToken; readonly claims: Readonly<Record<string, unknown>> } | undefined {
   const claims = caller.root?.("jwt");
-  return isRecord(claims) ? claims : undefined;
+  if (!isRecord(claims)) return undefined;
+  const { rawToken: token, ...rest } = claims;
+  return token instanceof VerifiedToken ? { token, claims: rest } : undefined;
 }

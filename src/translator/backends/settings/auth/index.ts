@@ -9,6 +9,8 @@ import { translateCloudA } from "./cloud-a.ts";
 import { translateCredentials } from "./credentials.ts";
 import { translateJwtSign } from "./jwt-sign.ts";
 import { translateKey, translateSecretRef } from "./key.ts";
+import { translateCrossAppAccess } from "./oauth/cross-app-access.ts";
+import { translateTokenExchange } from "./oauth/token-exchange.ts";
 import { translatePassthrough } from "./passthrough.ts";
 
 type KindTable = { readonly [K in keyof ApiAuth]?: TranslateKind<K> };
@@ -19,6 +21,8 @@ const KINDS: KindTable = {
   passthrough: translatePassthrough,
   cloudA: translateCloudA,
   jwtSign: translateJwtSign,
+  oauthTokenExchange: translateTokenExchange,
+  crossAppAccess: translateCrossAppAccess,
 };
 
 // Admission lets at most one kind pass.

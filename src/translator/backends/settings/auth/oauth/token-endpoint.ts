@@ -1,0 +1,107 @@
+/** Translates a token endpoint, and how the gateway names itself there. */
+import { hash, X509Certificate } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import type {
+  CrossAppEndpoint,
+  OAuthClientAuth,
+  PrivateKeyJwt,
+} from "../../../../../../generated/types/backend-auth.ts";
+import {
+  OAuthClientMethod,
+  OAuthClientSchema,
+  TokenEndpointSchema,
+  type OAuthClient,
+  type TokenEndpoint,
+} from "../../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { certificatesIn } from "../../../../references/pem.ts";
+import type { SecretReader } from "../../../../references/secrets.ts";
+import { within, type Report } from "../../../../shared/report.ts";
+import type { SettingsContext } from "../../context.ts";
+import { readSigningKey } from "../signing-key.ts";
+
+type Endpoint = Pick<CrossAppEndpoint, "backendRef" | "url" | "path"> & { readonly clientAuth?: OAuthClientAuth };
+
+/** What is wrong with a member, and its path. */
+export interface Fault {
+  readonly path: string;
+  readonly error: string;
+}
+
+const METHODS = {
+  ClientSecretBasic: OAuthClientMethod.OAUTH_CLIENT_METHOD_BASIC,
+  ClientSecretPost: OAuthClientMethod.OAUTH_CLIENT_METHOD_POST,
+  PrivateKeyJwt: OAuthClientMethod.OAUTH_CLIENT_METHOD_ASSERTION,
+} as const;
+
+/** @param report takes paths relative to the block @returns the endpoint, or a fault that is not reported yet */
+export function translateEndpoint(
+  { clientAuth, path = "", ...reference }: Endpoint,
+  { services, secrets }: SettingsContext,
+  report: Report,
+): TokenEndpoint | Fault {
+  let error: string | undefined;
+  const service = services.resolve(reference, "", (at, message, severity) => {
+    error = message;
+    report(at, message, severity);
+  });
+  if (error !== undefined) return { path: "", error };
+  const endpoint = create(TokenEndpointSchema, { service, path });
+  if (clientAuth === undefined) return endpoint;
+  const client = translateClient(clientAuth, secrets);
+  if ("error" in client) {
+    within(report, "clientAuth")(client.path, client.error);
+    return client;
+  }
+  endpoint.client = client;
+  return endpoint;
+}
+
+function translateClient(
+  { clientId, method = "ClientSecretBasic", secretRef, privateKeyJwt }: OAuthClientAuth,
+  secrets: SecretReader,
+): OAuthClient | Fault {
+  const client = create(OAuthClientSchema, { id: clientId, method: METHODS[method] });
+  if (privateKeyJwt !== undefined) return translateAssertion(privateKeyJwt, client, secrets);
+  if (secretRef === undefined) return client;
+  const { key = "clientSecret", ...ref } = secretRef;
+  const found = secrets.entry(ref, key);
+  if ("error" in found) return { path: "secretRef", error: found.error };
+  client.secret = found.value;
+  return client;
+}
+
+function translateAssertion(
+  { signingKeyRef, alg, kid, assertionAudience, certificateRef, certificateHeader }: PrivateKeyJwt,
+  client: OAuthClient,
+  secrets: SecretReader,
+): OAuthClient | Fault {
+  const key = readSigningKey(signingKeyRef, { alg, kid }, secrets);
+  if ("error" in key) return { path: "privateKeyJwt.signingKeyRef", error: key.error };
+  Object.assign(client, { key, assertionAudience });
+  if (certificateRef === undefined) return client;
+  const { key: entry = "certificate", ...ref } = certificateRef;
+  const path = "privateKeyJwt.certificateRef";
+  const found = secrets.entry(ref, entry);
+  if ("error" in found) return { path, error: found.error };
+  const chain = parseChain(found.value);
+  const [leaf] = chain;
+  if (leaf === undefined) return { path, error: `entry ${entry} of Secret ${ref.name} holds no certificate` };
+  const header =
+    certificateHeader === "x5c"
+      ? { x5c: chain.map((der) => der.toString("base64")) }
+      : { "x5t#S256": hash("sha256", leaf, "base64url") };
+  client.assertionHeaderJson = JSON.stringify(header);
+  return client;
+}
+
+/** Returns the certificates in DER form; none when one of them cannot be read. */
+function parseChain(text: string): Buffer[] {
+  try {
+    return certificatesIn(text)
+      .split(/(?<=-----END CERTIFICATE-----)\s*/)
+      .filter((pem) => pem !== "")
+      .map((pem) => new X509Certificate(pem).raw);
+  } catch {
+    return []; // the caller reports it
+  }
+}
