@@ -67,9 +67,15 @@ export class StreamMerger<S> {
     }
   }
 
-  /** Puts a message of our own among those of the sources. @param source any; it need not be read */
+  /**
+   * Puts a notification of our own among the messages of the sources. It is dropped while an equal one waits for a client
+   * that reads slowly. @param source any; it need not be read
+   */
   inject(source: S, message: Message): void {
-    void this.#push({ source, kind: "own", message });
+    const isWaiting = this.#arrived.some(
+      ({ arrival }) => arrival.kind === "own" && arrival.message.method === message.method,
+    );
+    if (!isWaiting) void this.#push({ source, kind: "own", message });
   }
 
   /** Cancels all sources. */

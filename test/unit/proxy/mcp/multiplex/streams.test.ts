@@ -233,6 +233,21 @@ describe("the stream of messages that targets send on their own", () => {
     assert.equal((await testServer(targets.slice(1)).listen()).status, 405);
   });
 
+  it("keeps one announcement for a client that does not read", async () => {
+    const [a, b] = ["a", "b"].map((name) => scriptedTarget(name, {}));
+    assert.ok(a && b);
+    Object.assign(a, { streams: [new MessageChannel()] });
+    const { options, listen } = testServer([a]);
+    const answer = await listen();
+    for (const targets of [[a, b], [a], [a, b], [a]])
+      createVirtualServer({ ...options, naming: new Naming(McpPrefixMode.UNSPECIFIED, targets) });
+    const next = reader(answer);
+    for (const list of ["tools", "prompts", "resources"])
+      assert.equal((await next())?.method, `notifications/${list}/list_changed`);
+    answer.cancel();
+    assert.equal(await next(), undefined);
+  });
+
   it("tells of targets that come and go, and goes on with the others", async () => {
     const [a, b, c] = [new MessageChannel(), new MessageChannel(), new MessageChannel()];
     const targets = ["a", "b", "c"].map((name) => scriptedTarget(name, {}));
