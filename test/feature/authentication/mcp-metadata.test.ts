@@ -140,8 +140,10 @@ prove(
   "for Keycloak metadata is that of OpenID Connect, and registrations pass through the gateway",
   async (context) => {
     const { ask, gateway, issuer } = await guard(context, { mcp: "provider: idpB", product: "keycloak" });
+    issuer.metadata = { authorization_response_iss_parameter_supported: true };
     const server = membersOf(await ask(`${SERVER}/mcp`));
     assert.equal(server["issuer"], `${gateway.url()}/mcp`);
+    assert.equal(server["authorization_response_iss_parameter_supported"], undefined);
     assert.equal(server["registration_endpoint"], `${gateway.url()}${SERVER}/mcp/client-registration`);
     const body = JSON.stringify({ client_name: "it", redirect_uris: ["http://127.0.0.1/back"] });
     const headers = { "content-type": "application/json", cookie: "secret=1" };

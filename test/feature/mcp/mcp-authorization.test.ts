@@ -1,6 +1,12 @@
 /** `mcp.authorization`: what callers may see and use of an MCP backend, through real sockets. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
+import { parse } from "yaml";
+import { applyDefaults } from "../../../generated/defaults.ts";
+import { validate } from "../../../src/admission/validate.ts";
+import type { KubeObject } from "../../../src/api/object.ts";
 import { askMcp, connectMcp, type McpResponse } from "../../support/clients/mcp.ts";
 import { gatewayPolicy } from "../../support/gateway/gateway.ts";
 import { startMcpGateway } from "../../support/gateway/mcp.ts";
@@ -51,4 +57,17 @@ test("rules of all levels count together, and a change of them holds for a sessi
   await assert.rejects(client.callTool({ name: "echo", arguments: { text: "x" } }), /Unknown tool: echo/);
   // Rules about tools alone leave nothing of other kinds.
   assert.deepEqual((await client.listPrompts()).prompts, []);
+});
+
+test("the objects of the page on who may use a server are valid", () => {
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/mcp-security.md"), "utf8");
+  const blocks = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, text = ""]) => text);
+  assert.equal(blocks.length, 3);
+  for (const text of blocks) {
+    const object = applyDefaults("gwproxy.dev/GwPolicy", parse(text) as KubeObject);
+    assert.deepEqual(
+      validate(object).filter(({ severity }) => severity === "error"),
+      [],
+    );
+  }
 });

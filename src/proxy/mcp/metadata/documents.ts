@@ -46,20 +46,22 @@ export function printServer(spec: McpResource, urls: MetadataUrls, { text, membe
 }
 
 function adapt({ kind, audiences: [audience] }: McpResource, urls: MetadataUrls, members: Members): Members {
-  const { issuer } = urls;
+  // The product names itself in its answers to clients, and not the gateway: a client that was promised the name of the
+  // issuer would refuse them (RFC 9207 §2.4).
+  const issuer = { issuer: urls.issuer, authorization_response_iss_parameter_supported: undefined };
   switch (kind) {
     case McpIssuerKind.AUTH0: {
       const { authorization_endpoint: endpoint } = members;
-      if (typeof endpoint !== "string" || audience === undefined) return { issuer };
+      if (typeof endpoint !== "string" || audience === undefined) return issuer;
       // The product ignores resource indicators (RFC 8707) and issues opaque tokens without an audience.
       const parameter = `${endpoint.includes("?") ? "&" : "?"}audience=${encodeURIComponent(audience)}`;
-      return { issuer, authorization_endpoint: endpoint + parameter };
+      return { ...issuer, authorization_endpoint: endpoint + parameter };
     }
     case McpIssuerKind.KEYCLOAK:
       if (members["registration_endpoint"] === undefined)
         throw new ProxyError("issuer_unavailable", { detail: "the metadata has no registration_endpoint" });
       // The product answers registrations without CORS headers, so that browsers could not read them.
-      return { issuer, registration_endpoint: urls.document + REGISTRATION_ENDPOINT };
+      return { ...issuer, registration_endpoint: urls.document + REGISTRATION_ENDPOINT };
     default:
       return {};
   }

@@ -2,7 +2,7 @@
 // @generated from file gwproxy/dev/ext_mcp/ext_mcp.proto (package gwproxy.dev.ext_mcp, syntax proto3)
 /* eslint-disable */
 
-// The service that guardrails of MCP call (docs/mcp-guardrails.md). Servers are written by users: names and numbers stay.
+// The service that guardrails of MCP call (docs/mcp-security.md). Servers are written by users: names and numbers stay.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
