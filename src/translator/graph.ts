@@ -30,6 +30,7 @@ import type { ReadableGroups } from "../lib/collections/groups.ts";
 import { declareBackendTls } from "./backends/backend-tls/declare.ts";
 import { targetNames } from "./backends/backend-tls/targets.ts";
 import { declareDestinationVisibility } from "./policies/destination-visibility.ts";
+import { indexMcpServices, viewMcpService } from "./backends/mcp-targets.ts";
 import { translateBackend } from "./backends/translate.ts";
 import type { JwksRequest } from "../sources/remote/documents.ts";
 import { translateEndpoints } from "./backends/endpoints.ts";
@@ -296,10 +297,13 @@ function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Co
     context.models.gatewaysByBackend,
     byPolicies,
   ];
+  const mcpServices = indexMcpServices(
+    graph.derive("MCP services", inputs.services, (_key, service) => viewMcpService(service)),
+  );
   const backends = graph.derive("backends", inputs.backends, (_key, backend, read) => {
     const collections = { ...context.secrets, ...context.referable };
     const jwks = new JwksReader({ ...collections, ...jwksCollections }, read, backend.metadata.namespace ?? "");
-    return translateBackend(backend, { ...collections, jwks }, read);
+    return translateBackend(backend, { ...collections, mcpServices, namespaces: inputs.namespaces, jwks }, read);
   });
   const documents = declareDocuments(graph, "documents of backends", backends, { services, slicesByService });
   const { backendVisibility, serviceVisibility } = declareDestinationVisibility(graph, {

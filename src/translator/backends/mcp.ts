@@ -3,7 +3,12 @@
  * namespace. `translate.ts` uses it. A Service without endpoints is sent all the same, as it may get some later.
  */
 import { create } from "@bufbuild/protobuf";
-import type { MCPBackend, McpTarget as ApiTarget, McpTargetSelector } from "../../../generated/types/mcp.ts";
+import type {
+  MCPBackend,
+  McpSelector,
+  McpTarget as ApiTarget,
+  McpTargetSelector,
+} from "../../../generated/types/mcp.ts";
 import {
   McpBackendSchema,
   McpPrefixMode,
@@ -17,11 +22,12 @@ import type { Readable } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
 import { within, type Report } from "../shared/report.ts";
 import type { ServiceView } from "../shared/views.ts";
+import { selectTargets, type McpServiceCollections } from "./mcp-targets.ts";
 import type { FullSettingsContext } from "./settings/context.ts";
 import { translateSettings } from "./settings/settings.ts";
 import { checkDestination, translateStatic } from "./static.ts";
 
-export interface McpContext {
+export interface McpContext extends McpServiceCollections {
   readonly namespace: string;
   readonly services: Readable<ServiceView>;
   readonly destinationScope: DestinationScope;
@@ -43,12 +49,14 @@ export function translateMcp(
   { targets, sessionRouting, failureMode, prefixMode = "Conditional" }: MCPBackend,
   context: McpContext,
 ): McpBackend {
+  const { error, warning } = context;
+  const translated = targets.map((target, at) => {
+    const path = `targets[${at}]`;
+    return translateEntry(target, { ...context, error: within(error, path), warning: within(warning, path) });
+  });
+  checkNames(translated, error);
   return create(McpBackendSchema, {
-    targets: targets.flatMap((target, at) => {
-      const path = `targets[${at}]`;
-      const { error, warning } = context;
-      return translateEntry(target, { ...context, error: within(error, path), warning: within(warning, path) });
-    }),
+    targets: translated.flat(),
     stateless: sessionRouting === "Stateless",
     failOpen: failureMode === "FailOpen",
     prefixMode: PREFIX_MODES[prefixMode],
@@ -60,7 +68,8 @@ export function servicesOf({ targets }: McpBackend): string[] {
   return targets.flatMap(({ place }) => (place.case === "backend" ? [place.value] : []));
 }
 
-function translateEntry({ name, static: target }: McpTargetSelector, context: McpContext): McpTarget[] {
+function translateEntry({ name, selector, static: target }: McpTargetSelector, context: McpContext): McpTarget[] {
+  if (selector !== undefined) return translateSelector(selector, context);
   if (target === undefined) return [];
   const inner = {
     ...context,
@@ -68,6 +77,30 @@ function translateEntry({ name, static: target }: McpTargetSelector, context: Mc
     warning: within(context.warning, "static"),
   };
   return [translateTarget(name, target, inner)];
+}
+
+/** The servers that are found now; a Service that comes or goes changes this backend alone. */
+function translateSelector(selector: McpSelector, context: McpContext): McpTarget[] {
+  const error = within(context.error, "selector");
+  return selectTargets(selector, { ...context, error }).map(({ name, backend, legacySse, path }) => {
+    if (legacySse) error("", `target ${name}: this version of gwproxy does not serve servers of protocol SSE`);
+    return create(McpTargetSchema, {
+      name,
+      place: { case: "backend", value: backend },
+      legacySse,
+      path: rooted(path ?? DEFAULT_PATH),
+    });
+  });
+}
+
+/** Reports targets of equal names: requests name their target by it, and sessions too. */
+function checkNames(targets: readonly (readonly McpTarget[])[], error: Report): void {
+  const seen = new Set<string>();
+  for (const [at, entry] of targets.entries())
+    for (const { name } of entry) {
+      if (seen.has(name)) error(`targets[${at}]`, `another target has the name ${name}`);
+      seen.add(name);
+    }
 }
 
 function translateTarget(name: string, target: ApiTarget, context: McpContext): McpTarget {

@@ -30,6 +30,7 @@ import { unsupportedFields } from "../shared/unsupported-fields.ts";
 import { translateA2a } from "./a2a.ts";
 import { translateAgentRuntime } from "./agent-runtime.ts";
 import { backendsOf, translateLlm } from "./llm/llm.ts";
+import type { McpServiceCollections } from "./mcp-targets.ts";
 import { servicesOf, translateMcp } from "./mcp.ts";
 import type { FullSettingsContext } from "./settings/context.ts";
 import { translateSettings } from "./settings/settings.ts";
@@ -37,6 +38,7 @@ import { checkDestination, translateStatic } from "./static.ts";
 import type { ServiceView } from "../shared/views.ts";
 
 export type BackendContext = SecretCollections &
+  McpServiceCollections &
   BackendCollections & {
     /** Reads remote JWKS, and collects the requests of this GwBackend for them. */
     readonly jwks: RemoteKeys;
@@ -79,6 +81,8 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
   const { kind, uses = [] } = translateVariant(spec, {
     namespace: id.namespace,
     services: context.services,
+    mcpServices: context.mcpServices,
+    namespaces: context.namespaces,
     destinationScope: context.destinationScope,
     settings: settingsContext,
     read,
@@ -113,7 +117,7 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
   };
 }
 
-interface VariantContext {
+interface VariantContext extends McpServiceCollections {
   readonly namespace: string;
   readonly services: Readable<ServiceView>;
   readonly settings: FullSettingsContext;
