@@ -158,7 +158,7 @@ test("Azure: the endpoint's port, another host without the default, and Claude o
     (error) => error instanceof ProxyError && error.code === "credential_unavailable",
   );
   for (const [surface, model, formats] of [
-    [AzureSurface.FOUNDRY, "claude-opus-4-1", ["Messages", "MessagesTokenCount"]],
+    [AzureSurface.FOUNDRY, "claude-opus-4-1", ["Messages", "MessagesTokenCount", "Embeddings", "Rerank"]],
     [AzureSurface.FOUNDRY, "gpt-5", ["Completions", "Responses", "Embeddings", "Rerank"]],
     [AzureSurface.OPENAI, "claude-opus-4-1", ["Completions", "Responses", "Embeddings", "Rerank"]],
   ] as const) {

@@ -19,7 +19,7 @@ export const azure: Provider = {
   defaultPort: (node) => serviceOf(node).port,
   formats: (node, model) =>
     speaksAnthropic(serviceOf(node), model)
-      ? ["Messages", "MessagesTokenCount"]
+      ? ["Messages", "MessagesTokenCount", "Embeddings", "Rerank"]
       : ["Completions", "Responses", "Embeddings", "Rerank"],
   operations: (node) => (serviceOf(node).surface === AzureSurface.OPENAI ? ["Models", "Realtime"] : ["Models"]),
   path: (node, call) => withModel(pathOf(serviceOf(node), call), call),
