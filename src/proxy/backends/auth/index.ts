@@ -12,6 +12,8 @@ import {
 import type { PlaceCredential, RequestAuth } from "../../upstream/auth.ts";
 import type { AuthDeps, AuthKind, BlockDeps, CompiledKind, KindCase } from "./auth-kind.ts";
 import { cloudA } from "./cloud-a/index.ts";
+import { cloudB } from "./cloud-b/index.ts";
+import { cloudC } from "./cloud-c/index.ts";
 import { jwtSign } from "./jwt-sign.ts";
 import { key } from "./key.ts";
 import { CloudClient } from "./shared/cloud-client.ts";
@@ -25,6 +27,8 @@ const KINDS: { readonly [K in KindCase]: AuthKind<K> } = {
   key,
   passthrough,
   cloudA,
+  cloudB,
+  cloudC,
   jwtSign,
   oauthTokenExchange,
   crossAppAccess,

@@ -1,9 +1,11 @@
 /** The guard `guardrailsB`: the API of Google Model Armor. It rejects and never masks. */
-import type { ModelArmorGuard } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { CalloutError } from "../../callouts/callout.ts";
+import { create } from "@bufbuild/protobuf";
+import { BackendAuthSchema, type ModelArmorGuard } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { objectOf, type Json } from "../shared/json.ts";
 import { PASS, REJECT, type Check, type GuardDeps } from "./guard.ts";
 import { askVendor, unusable } from "./service.ts";
+
+const AMBIENT = create(BackendAuthSchema, { kind: { case: "cloudC", value: {} } });
 
 const METHODS = {
   Request: { name: "sanitizeUserPrompt", member: "user_prompt_data" },
@@ -11,11 +13,7 @@ const METHODS = {
 } as const;
 
 export function compileModelArmor({ template, project, location, settings }: ModelArmorGuard, deps: GuardDeps): Check {
-  if (settings?.auth === undefined)
-    return () => {
-      throw new CalloutError("access tokens of cloud C are not served yet", { misconfigured: true });
-    };
-  const callout = deps.hostCallout(`modelarmor.${location}.rep.googleapis.com`, settings);
+  const callout = deps.hostCallout(`modelarmor.${location}.rep.googleapis.com`, settings, { auth: AMBIENT });
   const [projectId, place, templateId] = [project, location, template].map(encodeURIComponent);
   const resource = `/v1/projects/${projectId}/locations/${place}/templates/${templateId}`;
   return async ({ texts, phase, exchange }) => {

@@ -2,13 +2,14 @@
  * The providers `llmc` and `llmd`: Azure OpenAI, and projects of Azure AI Foundry, whose Claude models speak the
  * Anthropic format.
  */
+import { create } from "@bufbuild/protobuf";
 import {
   AzureSurface,
+  BackendAuthSchema,
   type AzureService,
   type Provider as ProviderNode,
 } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../../lib/errors.ts";
-import { ProxyError } from "../../../exchange/errors.ts";
 import { setApiVersion } from "../anthropic/index.ts";
 import type { Provider, ProviderCall, Wire } from "../provider.ts";
 import { moveMaxTokens } from "../shared/max-tokens.ts";
@@ -23,11 +24,13 @@ export const azure: Provider = {
       : ["Completions", "Responses", "Embeddings", "Rerank"],
   operations: (node) => (serviceOf(node).surface === AzureSurface.OPENAI ? ["Models", "Realtime"] : ["Models"]),
   path: (node, call) => withModel(pathOf(serviceOf(node), call), call),
-  headers(headers, { wire, usesDefaultCredential }) {
-    if (usesDefaultCredential)
-      throw new ProxyError("credential_unavailable", {
-        detail: "managed identities of Azure are not supported; configure policies.auth",
-      });
+  defaultAuth: create(BackendAuthSchema, {
+    kind: {
+      case: "cloudB",
+      value: { source: { case: "managedIdentity", value: { clientId: "", objectId: "", resourceId: "" } } },
+    },
+  }),
+  headers(headers, { wire }) {
     if (wire === "Messages" || wire === "MessagesTokenCount") setApiVersion(headers);
   },
   adjustBody: moveMaxTokens,

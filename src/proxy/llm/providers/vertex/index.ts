@@ -2,12 +2,13 @@
  * The provider `llmg`: Vertex AI. The name of the model decides: Gemini models speak their own format, Claude models that
  * of Anthropic, every other model chat completions at one fixed path.
  */
-import type {
-  Provider as ProviderNode,
-  VertexService,
+import { create } from "@bufbuild/protobuf";
+import {
+  BackendAuthSchema,
+  type Provider as ProviderNode,
+  type VertexService,
 } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../../lib/errors.ts";
-import { ProxyError } from "../../../exchange/errors.ts";
 import type { FormatName } from "../../formats/chat-format.ts";
 import type { OperationForm, Wire, Provider } from "../provider.ts";
 import { signCalls } from "../shared/compatible-signatures.ts";
@@ -62,12 +63,7 @@ export const vertex: Provider = {
         return `${base}/endpoints/openapi/chat/completions`;
     }
   },
-  headers(_headers, { usesDefaultCredential }) {
-    if (usesDefaultCredential)
-      throw new ProxyError("credential_unavailable", {
-        detail: "access tokens of Google Cloud are not fetched; configure policies.auth",
-      });
-  },
+  defaultAuth: create(BackendAuthSchema, { kind: { case: "cloudC", value: {} } }),
   adjustBody(body, call) {
     const { wire, model } = call;
     const { family, name } = familyOf(model);

@@ -6,6 +6,8 @@ import { within, type Report } from "../../../shared/report.ts";
 import type { SettingsContext } from "../context.ts";
 import type { AuthContext, Kind, TranslateKind } from "./auth-kind.ts";
 import { translateCloudA } from "./cloud-a.ts";
+import { translateCloudB } from "./cloud-b.ts";
+import { translateCloudC } from "./cloud-c.ts";
 import { translateCredentials } from "./credentials.ts";
 import { translateJwtSign } from "./jwt-sign.ts";
 import { translateKey, translateSecretRef } from "./key.ts";
@@ -20,6 +22,8 @@ const KINDS: KindTable = {
   secretRef: translateSecretRef,
   passthrough: translatePassthrough,
   cloudA: translateCloudA,
+  cloudB: translateCloudB,
+  cloudC: translateCloudC,
   jwtSign: translateJwtSign,
   oauthTokenExchange: translateTokenExchange,
   crossAppAccess: translateCrossAppAccess,
