@@ -218,12 +218,18 @@ function filesOf({ evidence }: Page, { name, schema }: Component, field: string)
   return included.flatMap((base) => evidence.implementation.get(`${base}.${field}`) ?? []);
 }
 
-/** Returns, for a proven field, the files that name it, or the files that read it in an included component. */
-function mentionsOf({ evidence }: Page, { name, schema }: Component, field: string): readonly string[] {
+/**
+ * Returns, for a proven field, the files that name it, or the files that read it in an included component, or in a
+ * component that includes this one.
+ */
+function mentionsOf({ graph, evidence }: Page, { name, schema }: Component, field: string): readonly string[] {
   const included = (schema["x-gw-included"] ?? []).flatMap((base) => [
     ...(evidence.implementation.get(`${base}.${field}`) ?? evidence.mentions.get(`${base}.${field}`) ?? []),
   ]);
-  return included.length > 0 ? included : (evidence.mentions.get(`${name}.${field}`) ?? []);
+  if (included.length > 0) return included;
+  const including = [...graph.components.values()].filter((other) => other.schema["x-gw-included"]?.includes(name));
+  const read = including.flatMap((other) => evidence.implementation.get(`${other.name}.${field}`) ?? []);
+  return read.length > 0 ? read : (evidence.mentions.get(`${name}.${field}`) ?? []);
 }
 
 /**
