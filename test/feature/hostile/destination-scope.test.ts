@@ -81,7 +81,11 @@ const SOCKETS = [
 ];
 
 /** What the translator of a controller says of the GwBackend. */
-function faultsOf(destinationScope: DestinationScope, fields: Readonly<Record<string, unknown>>): string[] {
+function faultsOf(
+  destinationScope: DestinationScope,
+  fields: Readonly<Record<string, unknown>>,
+  kind: "static" | "a2a" = "static",
+): string[] {
   const translator = createTranslator({
     controllerName: "gwproxy.dev/gwproxy",
     implicitClass: "gwproxy",
@@ -91,17 +95,22 @@ function faultsOf(destinationScope: DestinationScope, fields: Readonly<Record<st
     apiVersion: "gwproxy.dev/v1alpha1",
     kind: "GwBackend",
     metadata: { name: "b", namespace: "default" },
-    spec: { static: fields },
+    spec: { [kind]: fields },
   };
   translator.apply([{ type: "set", object }]);
   return translator.diagnostics().map(({ path, message }) => `${path}: ${message}`);
 }
 
-test("a static backend of a cluster names neither loopback nor the link, unless that is allowed", () => {
+test("a static backend or an agent of a cluster names neither loopback nor the link, unless that is allowed", () => {
   for (const host of LOCAL_HOSTS) {
     assert.match(
       faultsOf(DestinationScope.REMOTE, { host, port: 80 }).join(),
       /^spec\.static\.host: .*--allow-local-backends$/,
+      host,
+    );
+    assert.match(
+      faultsOf(DestinationScope.REMOTE, { host, port: 80 }, "a2a").join(),
+      /^spec\.a2a\.host: .*--allow-local-backends$/,
       host,
     );
     assert.deepEqual(faultsOf(DestinationScope.LOCAL, { host, port: 80 }), [], host);
