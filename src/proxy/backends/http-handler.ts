@@ -16,6 +16,7 @@ import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
 import { grpcTimeoutMs, isGrpc } from "../exchange/grpc.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
 import type { AuthCall, RequestAuth, SigningScope } from "../upstream/auth.ts";
+import { compileAuthorization } from "./authorization.ts";
 import { bodyToSign } from "./auth/body-to-sign.ts";
 import { SessionKey } from "../balancing/affinity.ts";
 import { Attempt } from "./attempt.ts";
@@ -187,7 +188,7 @@ export function createHttpHandler(
     if (auth?.sign === undefined) return call(exchange, endpoint, ready);
     return call(exchange, endpoint, await signed(auth.sign, callFor(exchange, endpoint), ready, exchange));
   };
-  const send: Send = (exchange, endpoint) => {
+  const forward: Send = (exchange, endpoint) => {
     if (exchange.connect) return open(exchange, endpoint);
     if (transformation !== undefined) return transformed(exchange, endpoint, transformation);
     const { method, scheme, target, requestBody: body } = exchange;
@@ -198,6 +199,14 @@ export function createHttpHandler(
       return authenticated(exchange, endpoint, path, { method, path: target, scheme, headers, body });
     return call(exchange, endpoint, { method, path, scheme, headers, body });
   };
+  const authorization = compileAuthorization(settings.authorization, deps);
+  const send: Send =
+    authorization === undefined
+      ? forward
+      : async (exchange, endpoint) => {
+          await authorization.check(exchange);
+          return forward(exchange, endpoint);
+        };
   return function http(exchange) {
     if (session !== undefined) return callOfSession(exchange, session, destination, send);
     const { tried } = exchange;

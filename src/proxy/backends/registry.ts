@@ -33,6 +33,7 @@ import type { BackendMeter } from "../../telemetry/metrics.ts";
 import type { OutboundSubtype } from "../observability/tracing/outbound.ts";
 import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
 import { SessionKey } from "../balancing/affinity.ts";
+import { compileAuthorization } from "./authorization.ts";
 import { AuthCompiler } from "./auth/index.ts";
 import { placeOfAuth, printObject } from "./auth/place.ts";
 import { authorityOf, beginCall } from "./own-call.ts";
@@ -335,7 +336,8 @@ export class BackendRegistry {
     { client, ...asked }: ByteRequest,
     levels: readonly (readonly CompiledPolicy[])[],
   ): ByteDestination {
-    const { destination, session } = this.#destinationOf(key, withBackendSettings(levels));
+    const { destination, session, refusesBytes } = this.#destinationOf(key, withBackendSettings(levels));
+    if (refusesBytes) throw new ProxyError("policy_refused", { detail: "authorization of a backend needs requests" });
     const affinity = session?.ofConnection(client);
     const endpoint = destination.pick(affinity === undefined ? undefined : { affinity, tried: undefined }, asked);
     return { target: destination.target(endpoint), name: endpoint.name, record: endpoint.record };
@@ -357,8 +359,17 @@ export class BackendRegistry {
         kind.case === "ai" ? create(BackendSettingsSchema) : deps.settings("", undefined, defaultsOf(message));
       const destination = this.#compileDestination(message, settings, deps);
       const { auth, http, sessionAffinity } = settings;
+      const authorization = compileAuthorization(settings.authorization, deps);
+      const callAuth = authorization === undefined ? deps.auth(auth) : authorization.before(deps.auth(auth));
       const session = sessionAffinity === undefined ? undefined : new SessionKey(sessionAffinity, deps.expression);
-      known = { destination, session, authority: authorityOf(message), auth: deps.auth(auth), http };
+      known = {
+        destination,
+        session,
+        authority: authorityOf(message),
+        auth: callAuth,
+        http,
+        refusesBytes: authorization !== undefined,
+      };
       byLevels.set(id, known);
     }
     return known;
@@ -381,6 +392,8 @@ function levelsId(outer: BackendHandle["outer"]): string {
 interface CompiledDestination extends Omit<CallTarget, "target" | "begin"> {
   readonly destination: Destination;
   readonly session: SessionKey | undefined;
+  /** Whether connections of raw bytes are refused, because there is no request to authorize. */
+  readonly refusesBytes: boolean;
 }
 
 function failingHandler(code: ProxyErrorCode, detail: string): BackendHandler {

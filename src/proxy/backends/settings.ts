@@ -1,7 +1,8 @@
 /**
  * Merges the settings for calls to a backend: for each block (tls, tcp, http, …) the most specific level that sets it
  * supplies all of it. The blocks `ai` and `mcp` are merged one level deeper, by their fields, and of the rules of
- * `mcp.authorization` none is lost. The registry calls it for each backend and each place where one is used.
+ * `authorization` and `mcp.authorization` none is lost. The registry calls it for each backend and each place where one
+ * is used.
  */
 import { create } from "@bufbuild/protobuf";
 import {
@@ -34,11 +35,19 @@ export function mergeSettings(levels: Iterable<BackendSettings | undefined>): Ba
     if (level === undefined) continue;
     const ai = mergeAi(merged.ai, level.ai);
     const mcp = mergeMcp(merged.mcp, level.mcp);
+    const authorization = poolRules(merged.authorization, level.authorization);
     for (const name of BLOCKS) if (level[name] !== undefined) Object.assign(merged, { [name]: level[name] });
     if (ai !== undefined) merged.ai = ai;
     if (mcp !== undefined) merged.mcp = mcp;
+    if (authorization !== undefined) merged.authorization = authorization;
   }
   return merged;
+}
+
+/** Pools the rules of two levels, so that a narrow one can never erase a denial of a broad one. */
+function poolRules(general: Authorization | undefined, specific: Authorization | undefined): Authorization | undefined {
+  if (general === undefined || specific === undefined) return specific ?? general;
+  return create(AuthorizationSchema, { rules: [...general.rules, ...specific.rules] });
 }
 
 /** Merges two `ai` blocks: each field is that of the more specific block, unless it is unset or empty there. */
@@ -55,21 +64,13 @@ function mergeAi(general: AiPolicy | undefined, specific: AiPolicy | undefined):
  */
 function mergeMcp(general: McpPolicy | undefined, specific: McpPolicy | undefined): McpPolicy | undefined {
   if (general === undefined || specific === undefined) return specific ?? general;
-  const authorization = collectRules(general.authorization, specific.authorization);
+  const authorization = poolRules(general.authorization, specific.authorization);
   const authentication = specific.authentication ?? general.authentication;
   return create(McpPolicySchema, {
     ...(authorization === undefined ? {} : { authorization }),
     ...(authentication === undefined ? {} : { authentication }),
     guardrails: specific.guardrails.length === 0 ? general.guardrails : specific.guardrails,
   });
-}
-
-function collectRules(
-  general: Authorization | undefined,
-  specific: Authorization | undefined,
-): Authorization | undefined {
-  if (general === undefined || specific === undefined) return specific ?? general;
-  return create(AuthorizationSchema, { rules: [...general.rules, ...specific.rules] });
 }
 
 /** Decides whether a field is unset: no message, an empty list or an empty map. */

@@ -78,6 +78,7 @@ export async function callProvider(
   const operation = findOperation(choice.row.name, exchange);
   const client = operation ?? requireServed(choice.row);
   exchange.backend = { name: exchange.backend?.name ?? node.name, type: "ai", protocol: "llm" };
+  await endpoint.authorization?.check(exchange);
   const out =
     transformation === undefined ? undefined : await transformation.outgoing(exchange, endpoint.auth, endpoint.host);
   if (typeof client === "function")

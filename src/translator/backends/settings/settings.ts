@@ -6,6 +6,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { BackendFull } from "../../../../generated/types/backend-policies.ts";
 import { BackendSettingsSchema, type BackendSettings } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { translateAuthorization } from "../../policies/shared/authorization.ts";
 import { within, type Report } from "../../shared/report.ts";
 import { translateAi } from "./ai/index.ts";
 import { translateConnection } from "./connection.ts";
@@ -18,7 +19,17 @@ import { translateBackendTransformation } from "./transformation.ts";
 /** The members that are supported here; every kind of backend block has them. */
 export type ServedBlock = Pick<
   BackendFull,
-  "tcp" | "tls" | "http" | "tunnel" | "auth" | "ai" | "transformation" | "health" | "sessionAffinity" | "mcp"
+  | "tcp"
+  | "tls"
+  | "http"
+  | "tunnel"
+  | "auth"
+  | "authorization"
+  | "ai"
+  | "transformation"
+  | "health"
+  | "sessionAffinity"
+  | "mcp"
 >;
 
 /** @returns undefined when the block sets no supported member */
@@ -28,10 +39,13 @@ export function translateSettings(
   report: Report,
 ): BackendSettings | undefined {
   if (block === undefined) return undefined;
-  const { ai, transformation, health, sessionAffinity, mcp } = block;
+  const { authorization, ai, transformation, health, sessionAffinity, mcp } = block;
   const policy = ai === undefined ? undefined : translateAi(ai, context, within(report, "ai"));
   const members = {
     ...translateConnection(block, context, report),
+    ...(authorization === undefined
+      ? {}
+      : { authorization: translateAuthorization(authorization, "authorization", { report }, "backend") }),
     ...(policy === undefined ? {} : { ai: policy }),
     ...(transformation === undefined
       ? {}

@@ -63,18 +63,18 @@ for (const place of AUTH_PLACES) {
     },
   );
 
-  prove(
-    [field("managedIdentity.clientId"), field("managedIdentity.objectId"), field("managedIdentity.resourceId")],
-    `a managed identity is the one that the block names (${place.kind})`,
-    async (context) => {
-      const cloud = await startCloud(context);
-      for (const [member, name] of [
-        ["clientId", "client_id"],
-        ["objectId", "object_id"],
-        ["resourceId", "msi_res_id"],
-      ] as const) {
+  for (const [member, name] of [
+    ["clientId", "client_id"],
+    ["objectId", "object_id"],
+    ["resourceId", "msi_res_id"],
+  ] as const)
+    prove(
+      field(`managedIdentity.${member}`),
+      `a managed identity is the one whose ${member} the block names (${place.kind})`,
+      async (context) => {
+        const cloud = await startCloud(context);
         await seen(await serveAuth(context, place, `{cloudB: {managedIdentity: {${member}: "one"}}}`));
-        const { method, path = "", headers } = cloud.calls.at(-1) ?? assert.fail("no call");
+        const { method, path = "", headers } = cloud.calls[0] ?? assert.fail("no call");
         const url = new URL(path, cloud.url);
         assert.deepEqual(
           [method, url.pathname, headers["metadata"]],
@@ -85,9 +85,8 @@ for (const place of AUTH_PLACES) {
           resource: RESOURCE,
           [name]: "one",
         });
-      }
-    },
-  );
+      },
+    );
 
   prove(
     field("workloadIdentity"),

@@ -1,0 +1,54 @@
+/** `authorization` of a backend: decided once the destination is chosen, by the rules of all levels together. */
+import assert from "node:assert/strict";
+import { call } from "../../support/clients/http.ts";
+import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
+import { prove } from "../../support/proofs/prove.ts";
+import { startEcho } from "../../support/servers/echo.ts";
+
+/** Flow YAML of a block. */
+const rule = (action: string, ...expressions: readonly string[]): string =>
+  `{action: ${action}, policy: {matchExpressions: [${expressions.map((text) => `'${text}'`).join(", ")}]}}`;
+
+const PLACES = [
+  [
+    "GwBackend spec.policies.authorization",
+    (port: number, block: string) => `${staticBackend("web", port).trimEnd()}\n  policies: {authorization: ${block}}\n`,
+  ],
+  [
+    "GwPolicy spec.backend.authorization",
+    (port: number, block: string) =>
+      documents(staticBackend("web", port), routePolicy("who", "web", `  backend: {authorization: ${block}}`)),
+  ],
+] as const;
+
+for (const [prefix, objects] of PLACES)
+  prove(
+    [`${prefix}.policy.matchExpressions[]`, `${prefix}.action`],
+    `requests that the expressions do not let through get 403, and the chosen backend is in view (${prefix.split(" ")[0]})`,
+    async (context) => {
+      const echo = await startEcho(context);
+      const block = rule("Deny", 'backend.name != "default/web"', 'request.headers["x-who"] == "bob"');
+      const gateway = await startGateway(context, documents(GATEWAY, objects(echo.port, block), route("web", "web")));
+      const as = async (headers: Readonly<Record<string, string>>): Promise<number> =>
+        (await call(gateway.url(), { headers })).status;
+      assert.equal(await as({ "x-who": "ann" }), 200);
+      assert.equal(await as({ "x-who": "bob" }), 403);
+      assert.equal(await as({}), 403, "an expression that fails counts against the request");
+      assert.equal(echo.seen.length, 1);
+    },
+  );
+
+prove([], "a narrow allow rule does not erase a broad denial, and every requirement holds", async (context) => {
+  const echo = await startEcho(context);
+  const inline = `${staticBackend("web", echo.port).trimEnd()}\n  policies: {authorization: ${rule("Allow", 'request.path == "/a"', 'request.path == "/b"')}}\n`;
+  const broad = routePolicy("broad", "web", `  backend: {authorization: ${rule("Deny", 'request.path == "/b"')}}`);
+  const needs = routePolicy(
+    "needs",
+    "web",
+    `  backend: {authorization: ${rule("Require", '"x-id" in request.headers')}}`,
+  );
+  const gateway = await startGateway(context, documents(GATEWAY, inline, broad, needs, route("web", "web")));
+  const at = async (path: string, headers = { "x-id": "1" } as Record<string, string>): Promise<number> =>
+    (await call(gateway.url() + path, { headers })).status;
+  assert.deepEqual([await at("/a"), await at("/b"), await at("/c"), await at("/a", {})], [200, 403, 403, 403]);
+});
