@@ -60,6 +60,7 @@ interface MetricTable {
   >;
   readonly guards: MetricGroup<"guardrail_checks_total", never>;
   readonly agents: MetricGroup<"a2a_requests_total", never>;
+  readonly tools: MetricGroup<"mcp_requests_total", never>;
   readonly costs: MetricGroup<"gen_ai_client_cost_usd_total", never>;
   readonly lookups: MetricGroup<"cost_catalog_lookups_total", never>;
   readonly connections: MetricGroup<
@@ -136,6 +137,15 @@ export const METRICS: MetricTable = {
     counters: {
       a2a_requests_total:
         "Calls of A2A agents by method, with the outcome `success`, `error` or `unknown`; a method that the protocol does not have is `other`.",
+    },
+    histograms: {},
+  },
+  tools: {
+    labels: ["method", "resource_type", "server", "resource", ...PLACE],
+    clientChosen: ["resource"],
+    counters: {
+      mcp_requests_total:
+        "Messages of MCP clients by method and target, with the name of the tool or prompt; a method that the protocol does not have is `unknown`.",
     },
     histograms: {},
   },

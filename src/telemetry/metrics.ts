@@ -33,6 +33,7 @@ export interface RequestSample {
   readonly retries: number;
   readonly llm?: LlmSample | undefined;
   readonly agent?: AgentSample | undefined;
+  readonly mcp?: McpSample | undefined;
   /** Checks of prompt guards; undefined when there were none. */
   readonly guardChecks?: Iterable<GuardSample> | undefined;
 }
@@ -42,6 +43,17 @@ export interface AgentSample {
   /** One of a bounded set. */
   readonly method: string;
   readonly outcome: string;
+}
+
+/** A message of an MCP client. */
+export interface McpSample {
+  readonly method: string;
+  /** undefined for methods that concern no items. */
+  readonly itemType: string | undefined;
+  /** Name of the target that was called. */
+  readonly target: string | undefined;
+  /** Name of the tool or prompt. */
+  readonly name: string | undefined;
 }
 
 interface GuardSample {
@@ -243,6 +255,7 @@ function createRequestCounts(registry: Registry): (sample: RequestSample) => voi
   const models = createModelCounts(registry);
   const guards = registry.group(METRICS.guards);
   const agents = registry.group(METRICS.agents);
+  const tools = registry.group(METRICS.tools);
   // The labels of the place come last, after the reason.
   const processingOf = ({ values }: Row): Row => processing.row([...values.slice(0, 2), ...values.slice(PLACE_AT)]);
   return (sample) => {
@@ -258,7 +271,7 @@ function createRequestCounts(registry: Registry): (sample: RequestSample) => voi
     durations.histograms.request_duration_seconds.observe(timed, sample.durationSeconds);
     if (sample.retries > 0) counters.retries_total.add(counted, sample.retries);
     if (FAILURES.has(reason)) failures.counters.upstream_failures_total.add(failures.row([backend, reason]), 1);
-    const { requestProcessingSeconds, responseProcessingSeconds, llm, agent } = sample;
+    const { requestProcessingSeconds, responseProcessingSeconds, llm, agent, mcp } = sample;
     if (requestProcessingSeconds !== undefined) {
       const ours = (timed.partner ??= processingOf(timed));
       processing.histograms.request_processing_seconds.observe(ours, requestProcessingSeconds);
@@ -268,6 +281,11 @@ function createRequestCounts(registry: Registry): (sample: RequestSample) => voi
     if (llm !== undefined) models(sample, llm);
     if (agent !== undefined)
       agents.counters.a2a_requests_total.add(agents.row([agent.method, agent.outcome, ...requestLabels(sample)]), 1);
+    if (mcp !== undefined) {
+      const { method: name, itemType = UNKNOWN, target = UNKNOWN, name: item = UNKNOWN } = mcp;
+      const values = [name, itemType, target, isAnswered(sample) ? labelValue(item) : UNKNOWN];
+      tools.counters.mcp_requests_total.add(tools.row([...values, ...requestLabels(sample)]), 1);
+    }
     for (const { phase, outcome, count } of sample.guardChecks ?? [])
       guards.counters.guardrail_checks_total.add(guards.row([phase, outcome, ...requestLabels(sample)]), count);
   };

@@ -10,6 +10,7 @@ import type { HeaderList } from "../../lib/header-list.ts";
 import type { OutboundKind } from "../observability/tracing/outbound.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
 import type { AgentCallInfo } from "./agent-call-info.ts";
+import type { McpCallInfo } from "./mcp-call-info.ts";
 import type { Body } from "./body.ts";
 import type { ProxyError } from "./errors.ts";
 import type { GuardChecks } from "./guard-checks.ts";
@@ -144,6 +145,8 @@ export interface RoutedExchange extends Exchange {
   guardChecks?: GuardChecks | undefined;
   /** The call of an A2A agent; undefined for other requests. */
   agentCall?: AgentCallInfo | undefined;
+  /** The message of an MCP client; undefined for other requests. */
+  mcpCall?: McpCallInfo | undefined;
   /** Trailers of the response as sent; undefined before they are sent, and when there are none. */
   replyTrailers: readonly string[] | undefined;
   /** The path prefix that the rule matched, which ReplacePrefixMatch replaces; undefined for other matches. */

@@ -5,6 +5,7 @@
 import { doubleOf, isDouble } from "../../cel/values.ts";
 import type { AttributeValue } from "../../telemetry/attributes.ts";
 import type { AgentInfo } from "./agent-info.ts";
+import type { McpInfo } from "./mcp-info.ts";
 import type { StreamInfo, HttpInfo } from "./stream-info.ts";
 import { decimalOf, integerOf, type LlmInfo } from "./llm-info.ts";
 import { pathOf } from "../../lib/network/request-target.ts";
@@ -23,7 +24,7 @@ export interface Field {
   /** Set for fields of debug lines only. */
   readonly debug?: true;
   /** Set for fields that only requests of one kind have. */
-  readonly kind?: "llm" | "agent";
+  readonly kind?: "llm" | "agent" | "mcp";
   /** Explanation for the reference page. */
   readonly about: string;
 }
@@ -55,6 +56,14 @@ function ofAgent(name: string, about: string, read: (agent: AgentInfo) => Attrib
   return {
     ...field(name, name, about, ({ http }) => (http?.agent === undefined ? undefined : read(http.agent))),
     kind: "agent",
+  };
+}
+
+/** Declares a field of messages of MCP clients. */
+function ofMcp(name: string, about: string, read: (mcp: McpInfo) => AttributeValue | undefined): Field {
+  return {
+    ...field(name, name, about, ({ http }) => (http?.mcp === undefined ? undefined : read(http.mcp))),
+    kind: "mcp",
   };
 }
 
@@ -164,7 +173,7 @@ export const FIELDS: readonly Field[] = [
     "claim of the token that was let in",
     ofHttp(({ jwtSubject }) => jwtSubject),
   ),
-  field("protocol", "gwp.protocol", "of the backend: `http`, `llm`, `a2a`, `tcp`", ({ protocol }) => protocol),
+  field("protocol", "gwp.protocol", "of the backend: `http`, `llm`, `mcp`, `a2a`, `tcp`", ({ protocol }) => protocol),
   ofAgent("a2a.method", "name in JSON-RPC or gRPC, `batch`, `unknown`", ({ method }) => method),
   ofAgent("a2a.version", "`A2A-Version` of the request", ({ version }) => version),
   ofAgent("a2a.response.outcome", "`success`, `error`, `unknown`", ({ result }) => result.outcome),
@@ -172,6 +181,15 @@ export const FIELDS: readonly Field[] = [
   ofAgent("a2a.result.kind", "`task`, `message`, `status-update`, `artifact-update`", ({ result }) => result.kind),
   ofAgent("a2a.task.state", "the last one of a stream", ({ result }) => result.state),
   ofAgent("a2a.context.id", "of the task or message", ({ result }) => result.contextId),
+  ofMcp("mcp.method.name", "`unknown` for one that the protocol does not have", ({ call }) => call.method),
+  ofMcp("mcp.target", "the server that was called alone", ({ call }) => call.item?.target),
+  ofMcp("mcp.resource.type", "`tool`, `prompt`, `resource`, `templates`, `task`", ({ call }) => call.itemType),
+  ofMcp("mcp.resource.uri", "as its server knows it", (mcp) => mcp.nameOf("resource")),
+  ofMcp("gen_ai.tool.name", "as its server knows it", (mcp) => mcp.nameOf("tool")),
+  ofMcp("gen_ai.prompt.name", "as its server knows it", (mcp) => mcp.nameOf("prompt")),
+  ofMcp("mcp.session.id", "a digest: the id itself is a credential", ({ call }) => call.session),
+  ofMcp("mcp.error.code", "of the JSON-RPC error", ({ call }) => integerOf(call.error?.code)),
+  ofMcp("mcp.error.message", "of errors that the gateway made", ({ call }) => call.error?.text),
   ofLlm("gen_ai.operation.name", "`chat`", ({ operation }) => operation),
   llmText("gen_ai.provider.name", "provider"),
   llmText("gen_ai.request.model", "requestModel"),

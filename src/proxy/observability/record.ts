@@ -63,6 +63,7 @@ function sampleOf(
     retries: info.retries,
     llm: info.llm?.sample,
     agent: info.agent?.sample,
+    mcp: info.mcp?.sample,
     guardChecks: exchange.guardChecks?.counts,
   };
 }

@@ -10,6 +10,7 @@ import { describeError } from "../../lib/errors.ts";
 import type { StreamInfo, HttpInfo } from "./stream-info.ts";
 import type { Ids } from "./ids.ts";
 import { AgentInfo } from "./agent-info.ts";
+import { McpInfo } from "./mcp-info.ts";
 import { LlmInfo } from "./llm-info.ts";
 import { traceIdsOf } from "./tracing/request-trace.ts";
 
@@ -18,6 +19,7 @@ const REQUEST_ID = "x-request-id";
 export class RequestStreamInfo implements StreamInfo, HttpInfo {
   readonly llm: LlmInfo | undefined;
   readonly agent: AgentInfo | undefined;
+  readonly mcp: McpInfo | undefined;
   readonly status: number;
   /** Reason of docs/reference/errors.md, `Upstream`, `DirectResponse` or `ClientClosed`. */
   readonly outcomeReason: string;
@@ -38,7 +40,8 @@ export class RequestStreamInfo implements StreamInfo, HttpInfo {
     this.#ids = ids;
     this.#secretParametersOf = secretParametersOf;
     this.llm = LlmInfo.of(exchange.root("llm"));
-    const { agentCall } = exchange;
+    const { agentCall, mcpCall } = exchange;
+    this.mcp = mcpCall === undefined ? undefined : new McpInfo(mcpCall);
     this.agent = agentCall === undefined ? undefined : new AgentInfo(agentCall, this.grpcStatus);
     this.status = outcome.clientGone ? 499 : outcome.status;
     this.outcomeReason = reasonOf(exchange, outcome);

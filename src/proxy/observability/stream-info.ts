@@ -3,6 +3,7 @@ import type { Scope } from "../../cel/scope.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
 import type { GuardEffect } from "../exchange/guard-checks.ts";
 import type { AgentInfo } from "./agent-info.ts";
+import type { McpInfo } from "./mcp-info.ts";
 import type { LlmInfo } from "./llm-info.ts";
 
 export interface StreamInfo {
@@ -52,6 +53,8 @@ export interface HttpInfo {
   readonly llm: LlmInfo | undefined;
   /** The call of an A2A agent. */
   readonly agent: AgentInfo | undefined;
+  /** The message of an MCP client. */
+  readonly mcp: McpInfo | undefined;
   /** What prompt guards did; undefined when they let all text pass. */
   readonly guardEffect: GuardEffect | undefined;
   /** Fields that policies added to the log line. */

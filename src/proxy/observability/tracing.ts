@@ -115,7 +115,8 @@ export class TracingReport {
 }
 
 /** Uses the path match instead of the path: clients can send any number of paths. */
-function nameOf({ method, matchedPath, requestHeaders, originalTarget }: ReportedExchange): string {
+function nameOf({ method, matchedPath, mcpCall, requestHeaders, originalTarget }: ReportedExchange): string {
+  if (mcpCall !== undefined) return mcpCall.method;
   if (isGrpc(requestHeaders)) return pathOf(originalTarget).slice(1);
   if (matchedPath === undefined) return "unknown";
   return `${method} ${matchedPath.kind === "prefix" ? `${matchedPath.text}/*` : matchedPath.text}`;

@@ -137,6 +137,7 @@ export class HttpExchange implements ReportedExchange {
   #roots: Map<string, unknown> | undefined;
   guardChecks: RoutedExchange["guardChecks"];
   agentCall: RoutedExchange["agentCall"] = undefined;
+  mcpCall: RoutedExchange["mcpCall"] = undefined;
   replacementPrefix: string | undefined = undefined;
   #logFields: Map<string, string | number | boolean> | undefined;
   #secretParameters: Set<string> | undefined;

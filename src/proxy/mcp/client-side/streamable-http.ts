@@ -6,6 +6,7 @@
 import { HeaderList } from "../../../lib/header-list.ts";
 import { VERSION } from "../../../lib/version.ts";
 import type { Reply, RoutedExchange } from "../../exchange/exchange.ts";
+import { callOf, recordCall } from "../call-record.ts";
 import { ERROR_CODES, McpError, printError } from "../mcp-error.ts";
 import type { Message } from "../message/message.ts";
 import { findMethod, type Method } from "../methods.ts";
@@ -76,12 +77,16 @@ export class StreamableHttp {
     const post = await readPost(exchange, header);
     const [first] = post.messages;
     const id = post.isBatch ? undefined : first?.id;
+    const hasSession = !this.#options.isStateless && (header === undefined || !isModern(header));
+    if (first?.method !== undefined)
+      recordCall(exchange, first, hasSession ? exchange.requestHeaders.get(SESSION_HEADER) : undefined);
     try {
       if (header !== undefined && isModern(header)) return await this.#modern(post, header, exchange);
       if (first?.method === "initialize" && first.kind === "request" && !post.isBatch)
         return await this.#initialize(first, exchange);
       return await this.#inSession(post, header, exchange);
     } catch (error) {
+      if (error instanceof McpError) callOf(exchange)?.failed(error);
       // A response has an id of the server's own, which no error may name.
       if (error instanceof McpError) return failureReply(error, first?.kind === "request" ? id : undefined);
       throw error;
@@ -102,7 +107,7 @@ export class StreamableHttp {
       return acceptedReply();
     }
     const method = checkModernRequest(message, version, exchange.requestHeaders);
-    return this.#reply(message, await this.#options.multiplexer.request({ message, method, ...inbound }));
+    return this.#reply(message, exchange, await this.#options.multiplexer.request({ message, method, ...inbound }));
   }
 
   async #initialize(received: Message, exchange: RoutedExchange): Promise<Reply> {
@@ -117,13 +122,13 @@ export class StreamableHttp {
     if (isStateless) this.#endAfter(exchange, session);
     const inbound = { exchange, version: client.version, isModern: false, session };
     const answer = await multiplexer.request({ message, method: methodOf("initialize"), ...inbound });
-    if (answer.body !== undefined) return this.#reply(message, answer);
+    if (answer.body !== undefined) return this.#reply(message, exchange, answer);
     // The id of the session is a header, so the whole answer has to be known first.
     const messages: Message[] = [];
     for await (const each of answer.messages) messages.push(each);
     const response = messages.at(-1);
     const only = messages.length === 1 ? response : undefined;
-    const reply = this.#reply(message, { ...answer, only, messages });
+    const reply = this.#reply(message, exchange, { ...answer, only, messages });
     if (response?.kind !== "result" || begun === undefined || !needsSession(session)) return reply;
     const { id } = sessions.register(begun, negotiatedVersion(response) ?? client.version);
     if (id !== undefined) reply.headers.set(SESSION_HEADER, id);
@@ -139,7 +144,7 @@ export class StreamableHttp {
     const [message] = post.messages;
     if (message === undefined) return acceptedReply();
     const answer = await this.#handle(message, inbound);
-    return answer === undefined ? acceptedReply() : this.#reply(message, answer);
+    return answer === undefined ? acceptedReply() : this.#reply(message, exchange, answer);
   }
 
   /** @returns undefined for notifications and responses */
@@ -211,8 +216,16 @@ export class StreamableHttp {
     exchange.onDone(() => void multiplexer.end(session, exchange));
   }
 
-  #reply({ id }: Message, answer: McpAnswer): Reply {
-    return answerReply(answer, bytesOf, (error) => printFailure(error, id));
+  #reply({ id }: Message, exchange: RoutedExchange, answer: McpAnswer): Reply {
+    const call = callOf(exchange);
+    const view = (message: Message): Buffer => {
+      call?.answered(message);
+      return message.bytes;
+    };
+    return answerReply(answer, view, (error) => {
+      if (error instanceof McpError) call?.failed(error);
+      return printFailure(error, id);
+    });
   }
 
   #refuseMethod(): Reply {

@@ -7,6 +7,7 @@ import type { Attribute } from "../../../telemetry/attributes.ts";
 import type { BackendDeps, ServiceEndpoint } from "../../backends/handler.ts";
 import { HealthRule } from "../../balancing/health.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
+import { callOf } from "../call-record.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import type { Session, TargetSession } from "../session/session.ts";
 import { headersOfCall, type RoutingHeaders } from "./call-headers.ts";
@@ -47,6 +48,7 @@ export class HttpTarget implements Target {
 
   async send(out: TargetMessage, session: Session, caller: RoutedExchange): Promise<McpAnswer> {
     const own = session.target(this.name);
+    callOf(caller)?.called(this.name, out.name);
     if (out.message.method === "initialize")
       return this.#toAnswer(await this.#initialize(out, own, caller), out, own, caller);
     await this.#entering.ensure(session, own, caller, this.#isGone(own));
