@@ -2,11 +2,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { acceptedContent, inputRequired, type McpServer } from "@modelcontextprotocol/server";
+import { z } from "zod";
 import { documents, GATEWAY, route, startGateway } from "../../support/gateway/gateway.ts";
 import { expectEvent } from "../../support/proofs/expect-event.ts";
 import type { ProofContext } from "../../support/proofs/prove.ts";
 import { startMcpServer } from "../../support/servers/mcp-server.ts";
-import { startRequestEraServer } from "../../support/servers/request-era-mcp-server.ts";
+import { startModernMcpServer, type ModernMcpServer } from "../../support/servers/modern-mcp-server.ts";
 
 function manifests(ports: Readonly<Record<string, number>>): string {
   const targets = Object.entries(ports).map(
@@ -32,9 +34,29 @@ async function connect(context: ProofContext, url: string, setUp: (client: Clien
   return client;
 }
 
+/** Adds a tool that asks for input, and a resource that can be watched. */
+function configure(server: McpServer, name: string): void {
+  server.server.registerCapabilities({ resources: { subscribe: true } });
+  server.registerTool("confirm", { inputSchema: z.object({}) }, (_input, { mcpReq }) => {
+    const answer = acceptedContent<{ ok: boolean }>(mcpReq.inputResponses, "confirm");
+    if (answer !== undefined) return { content: [{ type: "text", text: `${name}: ${answer.ok}` }] };
+    const requestedSchema = { type: "object" as const, properties: { ok: { type: "boolean" as const } } };
+    return inputRequired({
+      inputRequests: { confirm: inputRequired.elicit({ message: `${name}?`, requestedSchema }) },
+    });
+  });
+  server.registerResource("note", `note://${name}/1`, {}, (uri) => ({
+    contents: [{ uri: uri.href, text: `note of ${name}` }],
+  }));
+}
+
+function startServer(context: ProofContext, name: string): Promise<ModernMcpServer> {
+  return startModernMcpServer(context, name, (server) => configure(server, name));
+}
+
 async function startTwo(context: ProofContext) {
-  const alpha = await startRequestEraServer(context, "alpha");
-  const beta = await startRequestEraServer(context, "beta");
+  const alpha = await startServer(context, "alpha");
+  const beta = await startServer(context, "beta");
   const ports = { alpha: alpha.port, beta: beta.port };
   const gateway = await startGateway(context, manifests(ports));
   return { alpha, beta, ports, gateway, url: `${gateway.url()}/mcp` };
@@ -48,13 +70,16 @@ test("everything of two servers can be used as it is listed, without a session",
   const { tools } = await client.listTools();
   assert.deepEqual(
     tools.map(({ name }) => name),
-    ["alpha_echo", "alpha_confirm", "beta_echo", "beta_confirm"],
+    ["alpha", "beta"].flatMap((name) => ["echo", "wait", "confirm"].map((tool) => `${name}_${tool}`)),
   );
   const { content } = await client.callTool({ name: "beta_echo", arguments: { text: "x" } });
   assert.deepEqual(content, [{ type: "text", text: "beta: x" }]);
   const { resources } = await client.listResources();
   for (const { uri } of resources) assert.equal((await client.readResource({ uri })).contents[0]?.uri, uri);
-  assert.deepEqual(alpha.methods, ["server/discover", "tools/list", "resources/list", "resources/read"]);
+  assert.deepEqual(
+    alpha.seen.map((headers) => headers["mcp-method"]),
+    ["server/discover", "tools/list", "resources/list", "resources/read"],
+  );
 });
 
 test("a tool asks for input through its result, and gets it", async (context) => {
@@ -86,19 +111,19 @@ test("a subscription merges what servers tell, and tells of servers that come", 
     resourceSubscriptions: ["alpha+note://alpha/1", "beta+note://beta/1"],
   });
   for (const [name, server] of Object.entries({ alpha, beta })) {
-    server.changeResource(`note://${name}/1`);
+    server.notify.resourceUpdated(`note://${name}/1`);
     await expectEvent(context, told.promise, `the notification of ${name}`);
     told = Promise.withResolvers<void>();
   }
   assert.deepEqual(updated, ["alpha+note://alpha/1", "beta+note://beta/1"]);
-  beta.changeTools();
+  beta.notify.toolsChanged();
   await expectEvent(context, told.promise, "list_changed of a server");
   told = Promise.withResolvers<void>();
-  const gamma = await startRequestEraServer(context, "gamma");
+  const gamma = await startServer(context, "gamma");
   await gateway.change(manifests({ ...ports, gamma: gamma.port }));
   await expectEvent(context, told.promise, "list_changed of the gateway");
   const { tools } = await client.listTools();
-  assert.equal(tools.length, 6);
+  assert.equal(tools.length, 9);
   await subscription.close();
 });
 

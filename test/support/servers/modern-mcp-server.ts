@@ -16,13 +16,19 @@ export interface ModernMcpServer {
   readonly cancelled: Promise<void>;
 }
 
+/** @param configure adds tools and the like to the server of each request */
 export async function startModernMcpServer(
   context: Pick<ProofContext, "after">,
   name = "modern",
+  configure: (server: McpServer) => void = () => undefined,
 ): Promise<ModernMcpServer> {
   const seen: IncomingHttpHeaders[] = [];
   const cancelled = Promise.withResolvers<void>();
-  const handler = createMcpHandler(() => createTestServer(name, cancelled.resolve));
+  const handler = createMcpHandler(() => {
+    const server = createTestServer(name, cancelled.resolve);
+    configure(server);
+    return server;
+  });
   const http = createServer((request, response) => {
     seen.push(request.headers);
     void answer(handler, request, response).catch(() => response.destroy());
@@ -56,7 +62,10 @@ async function answer(handler: McpHttpHandler, request: IncomingMessage, respons
 }
 
 function createTestServer(name: string, onCancelled: () => void): McpServer {
-  const server = new McpServer({ name, version: "2.0.0" }, { capabilities: { tools: { listChanged: true } } });
+  const server = new McpServer(
+    { name, version: "2.0.0" },
+    { capabilities: { tools: { listChanged: true } }, instructions: `instructions of ${name}` },
+  );
   server.registerTool("echo", { inputSchema: z.object({ text: z.string() }) }, ({ text }) => ({
     content: [{ type: "text", text: `${name}: ${text}` }],
   }));
