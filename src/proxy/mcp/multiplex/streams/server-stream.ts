@@ -20,34 +20,68 @@ const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 30_000;
 const NOT_OFFERED = 405;
 
-/** @throws McpError, ProxyError */
+/**
+ * Opens the streams of all targets and answers with the first, since a server may send no head before its first message.
+ * Others join when they come.
+ * @throws McpError, ProxyError
+ */
 export async function openServerStream(server: Server, session: Session, exchange: RoutedExchange): Promise<McpAnswer> {
   const { naming, failOpen } = server;
   if (naming.targets.length === 0 && !failOpen)
     throw new McpError(ERROR_CODES.internal, "no server is available", { status: 503 });
   const stream = new ServerStream(server, session, exchange);
-  const outcomes = await Promise.allSettled(naming.targets.map((target) => target.listen(session, exchange)));
-  const refused: McpAnswer[] = [];
-  const failures: unknown[] = [];
-  for (const [index, outcome] of outcomes.entries()) {
-    const target = naming.targets[index];
-    if (outcome.status === "rejected") failures.push(outcome.reason);
-    else if (outcome.value.body !== undefined) refused.push(outcome.value);
-    else if (target !== undefined) stream.add(target, outcome.value);
-  }
+  const opening = new Opening(stream, failOpen);
+  const all = Promise.all(naming.targets.map((target) => opening.open(target, target.listen(session, exchange))));
+  await Promise.race([opening.first, all]);
+  const { refused, failure, serious } = opening;
   const isOffered = refused.length < naming.targets.length || naming.targets.length === 0;
-  const serious = refused.find(({ status }) => status !== NOT_OFFERED);
-  const [failure] = failures;
-  if (!failOpen && failure !== undefined) {
-    stream.close();
-    throw failure;
-  }
   const answer = (failOpen ? undefined : serious) ?? (isOffered ? undefined : refused[0]);
-  if (answer !== undefined) {
-    stream.close();
-    return answer;
+  if (answer === undefined && (failOpen || failure === undefined))
+    return streamOf(stream.messages(), () => stream.close());
+  stream.close();
+  if (answer === undefined) throw failure;
+  return answer;
+}
+
+/** How the targets have answered so far. */
+class Opening {
+  readonly refused: McpAnswer[] = [];
+  failure: unknown;
+  /** A refusal other than that of a target which offers no stream. */
+  serious: McpAnswer | undefined;
+  readonly #first: PromiseWithResolvers<void> = Promise.withResolvers();
+  readonly #stream: ServerStream;
+  readonly #failOpen: boolean;
+
+  constructor(stream: ServerStream, failOpen: boolean) {
+    this.#stream = stream;
+    this.#failOpen = failOpen;
   }
-  return streamOf(stream.messages(), () => stream.close());
+
+  /** Resolves when the client can be answered: a stream is open, or will not be. */
+  get first(): Promise<void> {
+    return this.#first.promise;
+  }
+
+  async open(target: Target, listening: Promise<McpAnswer>): Promise<void> {
+    try {
+      const answer = await listening;
+      if (answer.body === undefined) {
+        this.#stream.add(target, answer);
+        this.#first.resolve();
+        return;
+      }
+      this.refused.push(answer);
+      if (answer.status === NOT_OFFERED) return;
+      this.serious ??= answer;
+    } catch (error) {
+      this.failure ??= error;
+    }
+    if (this.#failOpen) return;
+    this.#first.resolve();
+    // The client may have been answered already: its stream then ends, as that of the target has not begun.
+    this.#stream.close();
+  }
 }
 
 class ServerStream implements OpenStream<Server> {

@@ -233,6 +233,38 @@ describe("the stream of messages that targets send on their own", () => {
     assert.equal((await testServer(targets.slice(1)).listen()).status, 405);
   });
 
+  it("begins before servers answer that send no head without a message", async () => {
+    const late = Promise.withResolvers<McpAnswer>();
+    const [a, b] = ["a", "b"].map((name) => scriptedTarget(name, {}));
+    assert.ok(a && b);
+    const channel = new MessageChannel();
+    a.streams = [channel];
+    const slow = { ...b, listen: () => late.promise };
+    const answer = await testServer([a, slow]).listen();
+    const next = reader(answer);
+    channel.send(updated("x:1"));
+    assert.deepEqual((await next())?.params, { uri: "a+x:1" });
+    const another = new MessageChannel();
+    b.streams = [another];
+    late.resolve(b.listen(testSession(), {} as Parameters<typeof b.listen>[1]));
+    another.send(updated("x:2"));
+    assert.deepEqual((await next())?.params, { uri: "b+x:2" });
+    answer.cancel();
+  });
+
+  it("fails with a server that fails, unless such servers are left out", async () => {
+    const [a, b] = ["a", "b"].map((name) => scriptedTarget(name, {}));
+    assert.ok(a && b);
+    const broken = { ...b, listen: () => Promise.reject(new McpError(-32_603, "broken", { status: 500 })) };
+    await assert.rejects(testServer([broken, a]).listen(), { message: "broken" });
+    const channel = new MessageChannel();
+    a.streams = [channel];
+    const answer = await testServer([broken, a], { failOpen: true }).listen();
+    channel.send(updated("x:1"));
+    assert.deepEqual((await reader(answer)())?.params, { uri: "a+x:1" });
+    answer.cancel();
+  });
+
   it("keeps one announcement for a client that does not read", async () => {
     const [a, b] = ["a", "b"].map((name) => scriptedTarget(name, {}));
     assert.ok(a && b);
