@@ -52,3 +52,37 @@ prove([], "a narrow allow rule does not erase a broad denial, and every requirem
     (await call(gateway.url() + path, { headers })).status;
   assert.deepEqual([await at("/a"), await at("/b"), await at("/c"), await at("/a", {})], [200, 403, 403, 403]);
 });
+
+const PROVIDER = "GwBackend spec.ai.groups[].providers[].policies.authorization";
+prove(
+  `${PROVIDER}.policy.matchExpressions[]`,
+  "a provider of a group is called only where its own rules and those of the backend let the request through",
+  async (context) => {
+    const echo = await startEcho(context);
+    const backend = `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: web}
+spec:
+  policies: {authorization: ${rule("Deny", '"x-bad" in request.headers')}}
+  ai:
+    groups:
+      - providers:
+          - {name: one, llma: {model: m}, host: 127.0.0.1, port: ${echo.port}, policies: {authorization: ${rule("Require", '"x-id" in request.headers')}}}
+`;
+    const gateway = await startGateway(context, documents(GATEWAY, backend, route("web", "web")));
+    const body = JSON.stringify({ model: "m", messages: [{ role: "user", content: "hi" }] });
+    const as = async (headers: Readonly<Record<string, string>>): Promise<void> => {
+      const json = { "content-type": "application/json", ...headers };
+      const { status } = await call(`${gateway.url()}/v1/chat/completions`, { method: "POST", body, headers: json });
+      statuses.push(status === 403);
+    };
+    const statuses: boolean[] = [];
+    await as({});
+    await as({ "x-id": "1", "x-bad": "1" });
+    assert.equal(echo.seen.length, 0);
+    await as({ "x-id": "1" });
+    assert.deepEqual(statuses, [true, true, false]);
+    assert.equal(echo.seen.length, 1);
+  },
+);

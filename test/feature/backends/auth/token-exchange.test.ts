@@ -289,6 +289,37 @@ for (const place of AUTH_PLACES) {
       assert.equal((await call(served.gateway.url(), client("other"))).status, 500, "the client did not cause it");
     },
   );
+
+  const ends = ["identityProvider", "resourceAuthorizationServer"] as const;
+  prove(
+    [
+      ...ends.flatMap((end) =>
+        ["path", "backendRef.name", "backendRef.group", "backendRef.kind"].map((name) => cross(`${end}.${name}`)),
+      ),
+      cross("subjectToken.source.header.name"),
+      cross("cache.inMemory.maxEntries"),
+    ],
+    `both servers may be backends of the gateway, and the token may be in another header ${on}`,
+    async (context) => {
+      const server = await startTokenServer(context);
+      server.reply = ({ path }) =>
+        path === "/idp" ? { members: { issued_token_type: `${TYPE}id-jag`, token_type: "N_A" } } : {};
+      const end = (name: string, path: string): string =>
+        `{backendRef: {group: gwproxy.dev, kind: GwBackend, name: ${name}}, path: ${path}, clientAuth: {clientId: c, method: ClientSecretPost}}`;
+      const spec = `identityProvider: ${end("idp", "/idp")}, resourceAuthorizationServer: ${end("as", "/as")}, audience: a, subjectToken: {source: {header: {name: x-token}}}, cache: {inMemory: {maxEntries: 0}}`;
+      const servers = [staticBackend("idp", server.port), staticBackend("as", server.port)];
+      const served = await serveAuth(context, place, `{crossAppAccess: {${spec}}}`, ...servers);
+      for (let round = 0; round < 2; round++) {
+        const { headers } = await seen(served, "/", { headers: { "x-token": "t" } });
+        assert.equal(headers["x-token"], undefined);
+      }
+      assert.deepEqual(
+        server.calls.map(({ path }) => path),
+        ["/idp", "/as", "/idp", "/as"],
+      );
+      assert.equal(server.calls[0]?.form.get("subject_token"), "t");
+    },
+  );
 }
 
 prove(
