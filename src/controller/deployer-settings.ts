@@ -19,6 +19,7 @@ export function deployerSettings(
   return {
     image: { registry: proxyImageRegistry, repository: proxyImageRepository, tag },
     imagePullSecrets: options.proxyImagePullSecrets,
+    ambientIdentityHosts: options.ambientIdentityHosts,
     className: options.className,
     mesh: meshSettings(options),
     version: VERSION,

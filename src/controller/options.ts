@@ -13,6 +13,8 @@ export interface DeploymentOptions {
   readonly proxyImageTag: string;
   /** Names of the Secrets with which nodes pull the image, in the namespaces of the Gateways. */
   readonly proxyImagePullSecrets: readonly string[];
+  /** Hosts that data planes may send ambient cloud credentials to, as they take them; "" leaves it to them. */
+  readonly ambientIdentityHosts: string;
   /** Service port of a Gateway without listener ports; with 0 such a Gateway is not deployed. */
   readonly dummyPort: number;
   /** Name of the controller's Service, in the controller's own namespace. */

@@ -53,6 +53,14 @@ export function addDeploymentOptions(command: Command): Command {
         .env("GWPROXY_PROXY_IMAGE_PULL_SECRETS"),
     )
     .addOption(
+      new Option(
+        "--ambient-identity-hosts <hosts>",
+        "hosts that data planes may send ambient cloud credentials to, with commas; default: the clouds' own domains",
+      )
+        .default("")
+        .env("GWPROXY_AMBIENT_IDENTITY_HOSTS"),
+    )
+    .addOption(
       new Option("--class-name <name>", "GatewayClass that is created when it is missing")
         .default("gwproxy")
         .env("GWPROXY_CLASS_NAME"),

@@ -51,6 +51,8 @@ export interface DeployerSettings {
   readonly image: ImageSettings;
   /** Names of the Secrets with which nodes pull that image. */
   readonly imagePullSecrets: readonly string[];
+  /** Hosts that data planes may send ambient cloud credentials to; "" leaves it to them. */
+  readonly ambientIdentityHosts: string;
   /** The controller's own GatewayClass. */
   readonly className: string;
   readonly mesh: MeshSettings;

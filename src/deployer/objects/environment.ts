@@ -39,5 +39,8 @@ function generatedVariables(context: RenderContext): EnvVar[] {
     { name: "XDS_ADDRESS", value: settings.xdsAddress },
     ...(settings.xdsCa === undefined ? [] : [{ name: "XDS_ROOT_CA", value: `${CA_FOLDER}/ca.crt` }]),
     ...meshVariables(context),
+    ...(settings.ambientIdentityHosts === ""
+      ? []
+      : [{ name: "GWPROXY_AMBIENT_IDENTITY_HOSTS", value: settings.ambientIdentityHosts }]),
   ];
 }

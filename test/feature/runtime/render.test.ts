@@ -1,6 +1,7 @@
 /** `gwproxy render`: what the controller would apply, printed without a cluster. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
@@ -116,4 +117,14 @@ test("what the status of a Gateway would say goes to stderr, and the exit code i
   assert.equal(missing.code, 1);
   assert.match(missing.err, /Gateway team\/none is not in the manifests; these are: team\/edge/);
   assert.equal((await render("{", [])).code, 1);
+});
+
+test("the manifests of docs/parameters.md are rendered", async () => {
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/parameters.md"), "utf8");
+  const [, manifests = ""] = /^```yaml\n(.*?)^```/ms.exec(page) ?? [];
+  const { code, out, err } = await render(manifests, ["-o", "json"]);
+  assert.deepEqual([code, err], [0, ""]);
+  const { items } = JSON.parse(out) as { items: readonly Printed[] };
+  assert.ok(items.some(({ kind }) => kind === "PodDisruptionBudget"));
+  assert.equal(items.find(({ kind }) => kind === "Deployment")?.spec?.replicas, 3);
 });

@@ -15,6 +15,7 @@ import { recordingLog } from "../../support/gateway/silent-log.ts";
 const SETTINGS: DeployerSettings = {
   image: { registry: "ghcr.io/gwproxy", repository: "proxy", tag: "1.2.3" },
   imagePullSecrets: [],
+  ambientIdentityHosts: "",
   className: "gwproxy",
   mesh: { autoEnabled: false, caAddress: "", clusterId: "", network: "" },
   version: "1.2.3",
@@ -356,4 +357,18 @@ test("the state is told when the first pod is ready and when the last one is gon
   for (const readyReplicas of [0, 1, 2, 1, 0])
     cluster.put({ ...cluster.find("Deployment", "gw"), status: { readyReplicas } } as KubeObject);
   assert.deepEqual(told, [true, false]);
+});
+
+test("settings of the controller reach the pods", async (t) => {
+  const mesh = { ...SETTINGS.mesh, autoEnabled: true, clusterId: "west" };
+  const settings = { ...SETTINGS, imagePullSecrets: ["registry"], ambientIdentityHosts: "*.example.com", mesh };
+  const { cluster, deployer, place } = bench(t, settings);
+  deployer.lead();
+  await place(placementOf([80]));
+  const text = JSON.stringify(cluster.find("Deployment", "gw"));
+  assert.match(text, /"imagePullSecrets":\[{"name":"registry"}\]/);
+  assert.match(text, /{"name":"GWPROXY_AMBIENT_IDENTITY_HOSTS","value":"\*\.example\.com"}/);
+  assert.match(text, /{"name":"CLUSTER_ID","value":"west"}/);
+  await place(placementOf([80], { className: "other" }));
+  assert.doesNotMatch(JSON.stringify(cluster.find("Deployment", "gw")), /CLUSTER_ID/, "only the own class has a mesh");
 });

@@ -49,6 +49,7 @@ function settingsOf(input: string): DeployerSettings {
   return {
     image: { registry: "ghcr.io/gwproxy", repository: "proxy", tag: "1.2.3" },
     imagePullSecrets: [],
+    ambientIdentityHosts: "",
     className: "gwproxy",
     mesh: { autoEnabled: false, caAddress: "https://ca.mesh:15012", clusterId: "Kubernetes", network: "" },
     version: "1.2.3",
