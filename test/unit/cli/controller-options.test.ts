@@ -23,6 +23,15 @@ const UNREADABLE: readonly [string, string, RegExp][] = [
     '[{},{"matchExpressions":[{"key":"team","operator":"Is","values":["a"]}]}]',
     /\[1\]: matchExpressions\[0\] needs a key, an operator \(In, NotIn, Exists, DoesNotExist\)/,
   ],
+  ["GWPROXY_PROXY_IMAGE_PULL_SECRETS", "registry", /it is not JSON/],
+  ["GWPROXY_PROXY_IMAGE_PULL_SECRETS", "[1]", /give a JSON list of names/],
+  ["GWPROXY_MESH_AUTO_ENABLED", "1", /is neither true nor false/],
+  ["GWPROXY_GATEWAY_CLASS_PARAMETERS_REFS", "[]", /give a JSON map of class names/],
+  [
+    "GWPROXY_GATEWAY_CLASS_PARAMETERS_REFS",
+    '{"gwproxy":{"name":"a"}}',
+    /class gwproxy needs {"name": "…", "namespace"/,
+  ],
   ["GWPROXY_BACKEND_REF_GRANT_MODE", "all", /Allowed choices are route-and-policy, route, none/],
   ["GWPROXY_DISABLE_LEADER_ELECTION", "1", /is neither true nor false/],
   ["GWPROXY_ALLOW_LOCAL_BACKENDS", "1", /is neither true nor false/],
@@ -41,3 +50,14 @@ for (const [name, value, sentence] of UNREADABLE) {
     assert.ok(said.includes(name), said);
   });
 }
+
+test("parameters of a class that the controller does not create are refused", async (t) => {
+  const variable = "GWPROXY_GATEWAY_CLASS_PARAMETERS_REFS";
+  t.after(() => delete process.env[variable]);
+  process.env[variable] = '{"other":{"name":"a","namespace":"b"}}';
+  let said = "";
+  const program = new Command().exitOverride().configureOutput({ writeErr: (text) => void (said += text) });
+  addControllerCommand(program, { isColoured: false, out: () => undefined, err: () => undefined });
+  await assert.rejects(program.parseAsync(["node", "gwproxy", "controller"]), CommanderError);
+  assert.match(said, /names the class other, and the controller creates gwproxy/);
+});

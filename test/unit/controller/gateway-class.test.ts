@@ -56,3 +56,22 @@ test("the next try after the server has come back is the last one", async () => 
   assert.equal(server.requests, 2);
   assert.deepEqual(clock.waiting(), []);
 });
+
+test("the class refers to its parameters", async () => {
+  const bodies: unknown[] = [];
+  const client: KubernetesClient = {
+    server: "http://127.0.0.1",
+    request: ({ body }) => {
+      bodies.push(body);
+      return Promise.resolve({});
+    },
+    stream: () => Promise.reject(new Error("not used")),
+    close: () => undefined,
+  };
+  const parametersRef = { name: "defaults", namespace: "gwproxy-system" };
+  createOwnClass(client, { name: "gwproxy", controllerName: "c", parametersRef, log: recordingLog().log }).lead(true);
+  assert.match(
+    JSON.stringify(bodies),
+    /"parametersRef":{"group":"gwproxy.dev","kind":"GwParameters","name":"defaults"/,
+  );
+});
