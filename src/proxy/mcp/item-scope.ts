@@ -9,11 +9,11 @@ export interface Item {
   readonly name: string;
 }
 
-type Variable = "tool" | "prompt" | "resource" | "task";
+export type Variable = "tool" | "prompt" | "resource" | "task";
 type Variables = Readonly<Partial<Record<Variable, Pick<Item, "target" | "name">>>>;
 
-/** A template stands for the resources whose URIs it makes. */
-const VARIABLES: Readonly<Record<ItemKind, Variable>> = {
+/** The variable of each kind. A template stands for the resources whose URIs it makes. */
+export const VARIABLES: Readonly<Record<ItemKind, Variable>> = {
   tool: "tool",
   prompt: "prompt",
   resource: "resource",

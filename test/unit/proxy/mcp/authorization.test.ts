@@ -61,3 +61,20 @@ test("rules of all levels count: one denial denies, every requirement must hold,
   assert.deepEqual(allowed(ANN, allowTools, [REQUIRE, 'jwt.sub == "bob"']), []);
   assert.deepEqual(allowed(ANN, [ALLOW, "true"], [DENY, "has(mcp.task)"]), ["tool", "prompt", "resource", "template"]);
 });
+
+test("a rule that does not read the item runs once for all items of a kind in a request", () => {
+  let runs = 0;
+  const rules = [
+    { action: ALLOW, expressions: ['jwt.sub == "ann"'] },
+    { action: DENY, expressions: ['mcp.prompt.name == "x"'] },
+  ];
+  const authorize = compileMcpAuthorization(create(AuthorizationSchema, { rules }), (text, place) => {
+    const { evaluate, ...expression } = compileExpression(text, environmentOf(place));
+    return { ...expression, evaluate: (scope) => (runs++, evaluate(scope)) };
+  });
+  const allows = authorize?.(ANN);
+  for (let at = 0; at < 100; at++) assert.equal(allows?.("tool", "a", `tool-${at}`), true);
+  // The deny rule runs a second time to find out why it failed.
+  assert.equal(runs, 3);
+  assert.equal(authorize?.(STRANGER)("tool", "a", "it"), false, "the next request is decided anew");
+});
