@@ -20,7 +20,7 @@ import type { Issuer } from "./issuer.ts";
 import type { MetadataKind } from "./paths.ts";
 
 /** A request for one of the documents or endpoints. */
-export interface MetadataRequest {
+interface MetadataRequest {
   readonly exchange: Exchange;
   readonly kind: MetadataKind;
   readonly urls: MetadataUrls;

@@ -12,7 +12,7 @@ import { RecentMap } from "../../../lib/recent-map.ts";
 import type { ProxyErrorCode } from "../../exchange/errors.ts";
 import type { TrustedKey, TrustedProvider } from "./keys.ts";
 
-export type Verification = { readonly claims: JWTPayload } | { readonly code: ProxyErrorCode; readonly detail: string };
+type Verification = { readonly claims: JWTPayload } | { readonly code: ProxyErrorCode; readonly detail: string };
 
 export interface JwtVerifier {
   /** @returns the claims of a token that was accepted before and has not expired */
