@@ -296,3 +296,28 @@ spec:
   );
   assert.equal((await rank({ query: "q", documents: "a" })).status, 400);
 });
+
+prove([], "fields of the configuration are written into JSON bodies of a route that detects", async (context) => {
+  const echo = await startEcho(context);
+  const fields = `overrides: [{field: user, value: ours}], defaults: [{field: count, value: 1}], transformations: [{field: twice, expression: "llmRequest.size * 2"}]`;
+  const backend = `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: ai}
+spec:
+  ai: {provider: {llma: {}, host: 127.0.0.1, port: ${echo.port}}}
+  policies: {ai: {routes: {"*": Detect}, ${fields}}}
+`;
+  const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai")));
+  const send = async (type: string, body: string): Promise<string> =>
+    echoed((await call(`${gateway.url()}/v1/any`, { method: "POST", headers: { "content-type": type }, body })).body)
+      .body;
+  const json = await send("application/json", '{"size":2,"user":"theirs"}');
+  assert.deepEqual(JSON.parse(json), { size: 2, user: "ours", twice: 4, count: 1 });
+  for (const [type, body] of [
+    ["application/json", "[1]"],
+    ["application/json", "no JSON"],
+    ["text/plain", '{"size":2}'],
+  ] as const)
+    assert.equal(await send(type, body), body, "goes on as it came");
+});

@@ -1,6 +1,6 @@
 /**
- * The operation `Detect`: body and answer stay as they are, and model, streaming and usage are read where they can be
- * recognised, for telemetry and budgets. No guards run.
+ * The operation `Detect`: body and answer stay as they are, but for configured fields of JSON bodies. Model, streaming and
+ * usage are read where they can be recognised, for telemetry and budgets. No guards run.
  */
 import { pathOf } from "../../../lib/network/request-target.ts";
 import { collect } from "../../exchange/collect.ts";
@@ -48,7 +48,10 @@ export const detect: Operation = async (context) => {
   );
 };
 
-/** Holds a body of JSON to read it; bodies of other types flow. */
+/**
+ * Holds a body of JSON to read it, and writes the configured fields into an object; bodies of other types flow, and what
+ * cannot be read goes on as it came.
+ */
 async function readBody({
   endpoint,
   exchange,
@@ -56,11 +59,16 @@ async function readBody({
   given,
 }: OperationContext): Promise<{ body: Body; json?: JsonObject | undefined }> {
   const type = (out?.headers ?? exchange.requestHeaders).get("content-type") ?? "";
-  if (!type.toLowerCase().includes("json") && endpoint.auth?.sign === undefined) return { body: given };
+  const isJson = type.toLowerCase().includes("json");
+  if (!isJson && endpoint.auth?.sign === undefined) return { body: given };
   const isChanged = Buffer.isBuffer(given) || given === null;
   const held = isChanged ? given : await exchange.bufferRequestBody(exchange.requestLimitBytes);
   if (held === undefined) throw new ProxyError("body_too_large");
-  return { body: held, json: held === null ? undefined : parseObject(held) };
+  const json = held === null ? undefined : parseObject(held);
+  const { fields } = endpoint.policies;
+  if (!isJson || json === undefined || fields === undefined) return { body: held, json };
+  fields.apply(json, exchange);
+  return { body: Buffer.from(JSON.stringify(json)), json };
 }
 
 async function readAnswer(answer: UpstreamResponse, ledger: Ledger, { exchange }: OperationContext): Promise<Reply> {
