@@ -191,4 +191,6 @@ test("Bedrock: fields of the client's own API stay behind, and so does a signatu
   const own = ["anthropic-beta", "anthropic-version"];
   assert.deepEqual(left(ALT_ONLY, "Messages"), [...own, "session_id", "x-amz-date", "authorization"]);
   assert.deepEqual(left(ALT_ONLY, "Responses"), [...own, "x-amz-date", "authorization"]);
+  const passed = [...own, "session_id", "x-bedrock-metadata", "x-amz-date", "authorization"];
+  assert.deepEqual(left(RUNTIME_ONLY, "Passthrough"), passed, "what is passed through keeps them");
 });

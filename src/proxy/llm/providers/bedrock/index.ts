@@ -134,6 +134,8 @@ function encodeModel(model: string): string {
 }
 
 function adjustHeaders(headers: HeaderList, { wire }: ProviderCall, node: ProviderNode): void {
+  // What is passed through keeps its headers, but for the key that the client has for the gateway.
+  if (wire === "Passthrough") return headers.remove("x-api-key");
   for (const name of REMOVED) headers.remove(name);
   const isAlt = surfaceServing(wire, node) === "alt";
   if (!isAlt) for (const name of REMOVED_FROM_RUNTIME) headers.remove(name);
