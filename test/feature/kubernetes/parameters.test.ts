@@ -62,7 +62,7 @@ const ROWS: readonly Row[] = [
     fields: ["workload.kind"],
     name: "a DaemonSet takes the place of the Deployment",
     gateway: { workload: { kind: "DaemonSet" } },
-    read: ({ objects }) => objects.map(({ kind }) => kind).filter((kind) => /^D/.test(kind)),
+    read: ({ objects }) => objects.map(({ kind }) => kind).filter((kind) => kind.startsWith("D")),
     expected: ["DaemonSet"],
   },
   {

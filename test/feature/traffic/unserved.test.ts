@@ -59,7 +59,12 @@ function acceptance(gateway: TestGateway): string {
     name: "p",
   });
   assert.ok(facts);
-  const context = { controllerName: "c", acknowledged: () => true, hasDataPlane: () => false, nackReason: () => undefined };
+  const context = {
+    controllerName: "c",
+    acknowledged: () => true,
+    hasDataPlane: () => false,
+    nackReason: () => undefined,
+  };
   const status = computeStatus(facts, context);
   assert.ok(status.form === "listed");
   const accepted = status.entries[0]?.conditions.find(({ type }) => type === Condition.Accepted);
