@@ -39,21 +39,6 @@ const StaticBackend: RuleNode = {
   ],
 };
 
-const AgentRuntime: RuleNode = {
-  type: "object",
-  fields: {
-    "agentRuntimeArn": {
-      type: "string",
-      rules: [
-        {
-          rule: "self.matches('^arn:(aws|aws-us-gov|aws-cn):bedrock-agentcore:[a-z0-9-]+:[0-9]{12}:runtime/[!-~]+$')",
-          message: "must be the ARN of an agent runtime, such as arn:aws:bedrock-agentcore:eu-west-1:111122223333:runtime/weather-9",
-        },
-      ],
-    },
-  },
-};
-
 const CloudABackend: RuleNode = {
   type: "object",
   oneOf: [
@@ -63,9 +48,6 @@ const CloudABackend: RuleNode = {
       message: "exactly one of the fields in [agentRuntime] must be set",
     },
   ],
-  fields: {
-    "agentRuntime": AgentRuntime,
-  },
 };
 
 const McpSelector: RuleNode = {

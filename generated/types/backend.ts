@@ -15,7 +15,7 @@ export interface A2ABackend {
 
 /** An agent that is hosted by Bedrock AgentCore. Requests are signed with the credentials of the proxy unless policies.auth says otherwise. */
 export interface AgentRuntime {
-  /** The ARN of the runtime. Region and account are read from it. */
+  /** The ARN of the runtime, such as arn:aws:bedrock-agentcore:eu-west-1:111122223333:runtime/weather-9. Region and account are read from it. */
   readonly agentRuntimeArn: string;
   /**
    * An alias or a version of the runtime.
