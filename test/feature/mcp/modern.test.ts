@@ -111,8 +111,10 @@ test("headers and body of a request agree, or it is refused", async (t) => {
     const answer = await post(url, message, Object.fromEntries(merged));
     assert.equal(answer.status, status, `${what}: ${answer.body}`);
     assert.equal(answer.headers["mcp-session-id"], undefined, what);
-    const { error } = parseJson(answer.body) as { error?: { code: number } };
+    const { error, id } = parseJson(answer.body) as { error?: { code: number }; id: unknown };
     assert.equal(error?.code, code, `${what}: ${answer.body}`);
+    const isRequest = typeof message === "object" && message !== null && "method" in message;
+    assert.equal(id, isRequest ? 3 : null, what);
   }
   for (const method of ["GET", "DELETE"]) {
     const answer = await fetch(url, {

@@ -3,7 +3,6 @@ import type { HeaderList } from "../../../lib/header-list.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import { readMessages, type Message } from "../message/message.ts";
-import { refuseHiddenVersion } from "./routing-headers.ts";
 import { BATCH_VERSION } from "./versions.ts";
 
 const JSON_TYPE = "application/json";
@@ -16,8 +15,8 @@ export interface Post {
   checkBatch(version: string): void;
 }
 
-/** @param version of the header @throws McpError with status 400, 406, 413 or 415; ProxyError when the client left */
-export async function readPost(exchange: RoutedExchange, version: string | undefined): Promise<Post> {
+/** @throws McpError with status 400, 406, 413 or 415; ProxyError when the client left */
+export async function readPost(exchange: RoutedExchange): Promise<Post> {
   checkHeaders(exchange.requestHeaders);
   const body = await exchange.bufferRequestBody(exchange.requestLimitBytes);
   if (body === undefined) throw new McpError(ERROR_CODES.invalidRequest, "the message is too large", { status: 413 });
@@ -26,7 +25,6 @@ export async function readPost(exchange: RoutedExchange, version: string | undef
     const code = read.code === "parse_error" ? ERROR_CODES.parseError : ERROR_CODES.invalidRequest;
     throw new InvalidMessage(code, read.reason, read.id);
   }
-  if (version === undefined) for (const message of read.list) refuseHiddenVersion(message);
   const { list, isBatch } = read;
   return { messages: list, isBatch, checkBatch: (spoken) => checkBatch(isBatch, spoken) };
 }

@@ -19,7 +19,7 @@ import { answerBatch } from "./batch.ts";
 import { checkOrigin } from "./check-origin.ts";
 import { negotiatedVersion, readInitialize } from "./initialize.ts";
 import { InvalidMessage, readPost, requireEventStream, type Post } from "./read-post.ts";
-import { checkModernNotification, checkModernRequest, unknownMethod } from "./routing-headers.ts";
+import { checkModernNotification, checkModernRequest, refuseHiddenVersion, unknownMethod } from "./routing-headers.ts";
 import { ASSUMED_VERSION, checkVersion, HIGHEST_SESSION_VERSION, isModern } from "./versions.ts";
 import { acceptedReply, answerReply, jsonReply } from "./write-answer.ts";
 
@@ -73,14 +73,16 @@ export class StreamableHttp {
   }
 
   async #post(exchange: RoutedExchange): Promise<Reply> {
-    const header = checkVersion(exchange.requestHeaders.get("mcp-protocol-version"));
-    const post = await readPost(exchange, header);
+    const claimed = exchange.requestHeaders.get("mcp-protocol-version");
+    const post = await readPost(exchange);
     const [first] = post.messages;
     const id = post.isBatch ? undefined : first?.id;
-    const hasSession = !this.#options.isStateless && (header === undefined || !isModern(header));
+    const hasSession = !this.#options.isStateless && (claimed === undefined || !isModern(claimed));
     if (first?.method !== undefined)
       recordCall(exchange, first, hasSession ? exchange.requestHeaders.get(SESSION_HEADER) : undefined);
     try {
+      const header = checkVersion(claimed);
+      if (header === undefined) for (const message of post.messages) refuseHiddenVersion(message);
       if (header !== undefined && isModern(header)) return await this.#modern(post, header, exchange);
       if (first?.method === "initialize" && first.kind === "request" && !post.isBatch)
         return await this.#initialize(first, exchange);

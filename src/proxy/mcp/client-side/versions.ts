@@ -22,10 +22,13 @@ export function isSessionVersion(version: string): boolean {
   return SESSION_VERSIONS.includes(version);
 }
 
-/** @param header value of Mcp-Protocol-Version @throws McpError for a version that the gateway does not know */
+/**
+ * The error lists the versions that `server/discover` offers; those with sessions are agreed on by `initialize`.
+ * @param header value of Mcp-Protocol-Version @throws McpError for a version that the gateway does not know
+ */
 export function checkVersion(header: string | undefined): string | undefined {
   if (header === undefined || isModern(header) || isSessionVersion(header)) return header;
-  const supported = JSON.stringify([...MODERN_VERSIONS, ...SESSION_VERSIONS]);
+  const supported = JSON.stringify(MODERN_VERSIONS);
   throw new McpError(ERROR_CODES.unsupportedVersion, "Unsupported protocol version", {
     status: 400,
     data: `{"supported":${supported},"requested":${JSON.stringify(header)}}`,
