@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { McpServer, ResourceTemplate } from "@modelcontextprotocol/sdk/server/mcp.js";
-import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import { StreamableHTTPServerTransport, type EventStore } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { SetLevelRequestSchema, SubscribeRequestSchema, type JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
 import type { ProofContext } from "../proofs/prove.ts";
@@ -42,6 +42,10 @@ export interface McpServerOptions {
   readonly refusesSessions?: () => boolean;
   /** Answers with JSON where it can. */
   readonly answersJson?: boolean;
+  /** Makes the server of each session in place of the usual one. */
+  readonly create?: () => McpServer;
+  /** Keeps events, so that streams can be resumed. */
+  readonly eventStore?: EventStore;
   /** Adds tools and the like to the server of each session. */
   readonly configure?: (server: McpServer) => void;
 }
@@ -73,9 +77,10 @@ export async function startMcpServer(
       response.writeHead(503).end();
       return;
     }
-    const server = createTestServer(options);
+    const server = options.create?.() ?? createTestServer(options);
     const transport = new StreamableHTTPServerTransport({
       ...(options.hasNoSessions === true ? {} : { sessionIdGenerator: () => randomUUID() }),
+      ...(options.eventStore === undefined ? {} : { eventStore: options.eventStore }),
       enableJsonResponse: options.answersJson === true,
       onsessioninitialized: (started) => void open.set(started, { transport, server }),
       onsessionclosed: (ended) => void open.delete(ended),
