@@ -1,9 +1,10 @@
 /** An MCP backend with one target: the official client and the official server talk through the gateway. */
 import assert from "node:assert/strict";
-import type { ServerResponse } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import { createServer as createHttp2Server, type Http2ServerResponse } from "node:http2";
 import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { test } from "node:test";
 import { ListRootsRequestSchema, LoggingMessageNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { call } from "../../support/clients/http.ts";
 import { connectMcp, INITIALIZE, MCP_HEADERS } from "../../support/clients/mcp.ts";
@@ -166,6 +167,41 @@ prove(
 );
 
 prove(
+  "GwBackend spec.mcp.targets[].static.backendRef.name",
+  "a session goes on at another endpoint when the one that it stays on has left the Service",
+  async (context) => {
+    const servers = [
+      await startMcpServer(context, { name: "first" }),
+      await startMcpServer(context, { name: "second" }),
+    ];
+    const manifestsWith = (ports: readonly number[]): string =>
+      documents(
+        GATEWAY,
+        mcpBackend("tools", "{backendRef: {name: notes}, port: 80}"),
+        route("tools", "tools"),
+        serviceWith("notes", ports),
+      );
+    const gateway = await startGateway(context, manifestsWith(servers.map(({ port }) => port)));
+    const { client, transport } = await connectMcp(context, `${gateway.url()}/mcp`);
+    await client.setLoggingLevel("warning");
+    const { sessionId } = transport;
+    const stays = client.getServerVersion()?.name;
+    const [left, other] = stays === "first" ? servers : servers.toReversed();
+    assert.ok(left !== undefined && other !== undefined);
+    await gateway.change(manifestsWith([other.port]));
+    const before = left.calls.length;
+    const called = await client.callTool({ name: "echo", arguments: { text: "a" } });
+    assert.deepEqual(called.content, [{ type: "text", text: `${stays === "first" ? "second" : "first"}: a` }]);
+    assert.deepEqual(
+      other.methods().filter((method) => method !== "response"),
+      ["initialize", "notifications/initialized", "logging/setLevel", "tools/call"],
+    );
+    assert.equal(transport.sessionId, sessionId);
+    assert.equal(left.calls.length, before, "nothing is sent to the endpoint that left");
+  },
+);
+
+prove(
   "GwBackend spec.mcp.prefixMode",
   "names carry the target of a single server too, and lead back to it",
   async (context) => {
@@ -195,6 +231,20 @@ prove(
     assert.deepEqual(tools.map(({ name }) => name).sort(), ["two_ask", "two_count", "two_echo"]);
   },
 );
+
+test("a server that never answers is left out of lists when its time is over", async (context) => {
+  const server = await startMcpServer(context);
+  const port = await startHanging(context);
+  const hanging = `{host: 127.0.0.1, port: ${port}, policies: {http: {requestTimeout: 200ms}}}`;
+  const gateway = await startMcp(
+    context,
+    `${hanging}}, {name: two, static: {host: 127.0.0.1, port: ${server.port}}`,
+    "    failureMode: FailOpen",
+  );
+  const { client } = await connectMcp(context, `${gateway.url()}/mcp`);
+  const { tools } = await client.listTools();
+  assert.deepEqual(tools.map(({ name }) => name).sort(), ["two_ask", "two_count", "two_echo"]);
+});
 
 const SETTINGS: readonly (readonly [fields: readonly string[], block: string, version: string])[] = [
   [["http.version"], "http: {version: HTTP2}", "2"],
@@ -247,6 +297,18 @@ async function startAnswering(context: ProofContext, speaks: string): Promise<nu
   const server = speaks === "2" ? createHttp2Server(answer) : createHttpsServer({ key, cert }, answer);
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   context.after(() => void server.close());
+  // A TCP server that listens on a port has an address of this form.
+  return (server.address() as AddressInfo).port;
+}
+
+/** Starts a server that takes requests and never answers. */
+async function startHanging(context: ProofContext): Promise<number> {
+  const server = createServer(() => undefined);
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  context.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
   // A TCP server that listens on a port has an address of this form.
   return (server.address() as AddressInfo).port;
 }
