@@ -16,7 +16,7 @@ import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
 import { grpcTimeoutMs, isGrpc } from "../exchange/grpc.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
 import type { AuthCall, RequestAuth, SigningScope } from "../upstream/auth.ts";
-import { compileAuthorization } from "./authorization.ts";
+import { compileAdmission } from "./admission.ts";
 import { bodyToSign } from "./auth/body-to-sign.ts";
 import { SessionKey } from "../balancing/affinity.ts";
 import { Attempt } from "./attempt.ts";
@@ -116,7 +116,7 @@ export function serviceDestination(
 export function createHttpHandler(
   destination: Destination,
   settings: BackendSettings,
-  deps: EndpointDeps & Pick<BackendDeps, "auth" | "upstream">,
+  deps: EndpointDeps & Pick<BackendDeps, "auth" | "callout" | "upstream">,
 ): BackendHandler {
   const { http: limits, sessionAffinity, transformation: changes } = settings;
   const auth = deps.auth(settings.auth);
@@ -199,14 +199,9 @@ export function createHttpHandler(
       return authenticated(exchange, endpoint, path, { method, path: target, scheme, headers, body });
     return call(exchange, endpoint, { method, path, scheme, headers, body });
   };
-  const authorization = compileAuthorization(settings.authorization, deps);
+  const admit = compileAdmission(settings, deps);
   const send: Send =
-    authorization === undefined
-      ? forward
-      : async (exchange, endpoint) => {
-          await authorization.check(exchange);
-          return forward(exchange, endpoint);
-        };
+    admit === undefined ? forward : (exchange, endpoint) => admit(exchange, async () => forward(exchange, endpoint));
   return function http(exchange) {
     if (session !== undefined) return callOfSession(exchange, session, destination, send);
     const { tried } = exchange;

@@ -1,6 +1,48 @@
-/** Calls that the gateway makes on its own to a backend: their authority, and their place in statistics. The registry uses it. */
-import type { Backend, StaticBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+/**
+ * Calls that the gateway makes on its own to a backend, and connections of raw bytes: their destination, their
+ * authority, and their place in statistics. The registry uses it.
+ */
+import type { Backend, BackendSettings, StaticBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { SessionKey } from "../balancing/affinity.ts";
 import type { EndpointState } from "../balancing/endpoints.ts";
+import type { CallTarget } from "../upstream/upstream.ts";
+import { compileAuthorization } from "./authorization.ts";
+import type { BackendDeps } from "./handler.ts";
+import type { Destination } from "./http-handler.ts";
+
+/** A backend compiled for raw connections and own calls, which have no client request. */
+export interface CompiledDestination extends Omit<CallTarget, "target" | "begin"> {
+  readonly destination: Destination;
+  readonly session: SessionKey | undefined;
+  /** Whether connections of raw bytes are refused, because there is no request to authorize. */
+  readonly refusesBytes: boolean;
+  /**
+   * Whether own calls are refused too: a service of `extAuth` may be behind the same backend, and would be asked about
+   * its own calls without end.
+   */
+  readonly refusesCalls: boolean;
+}
+
+export function compileOwnDestination(
+  message: Backend,
+  destination: Destination,
+  settings: BackendSettings,
+  deps: Pick<BackendDeps, "auth" | "expression">,
+): CompiledDestination {
+  const { http, sessionAffinity } = settings;
+  const auth = deps.auth(settings.auth);
+  const authorization = compileAuthorization(settings.authorization, deps);
+  const refusesCalls = settings.extAuth !== undefined;
+  return {
+    destination,
+    session: sessionAffinity === undefined ? undefined : new SessionKey(sessionAffinity, deps.expression),
+    authority: authorityOf(message),
+    auth: authorization === undefined ? auth : authorization.before(auth),
+    http,
+    refusesBytes: refusesCalls || authorization !== undefined,
+    refusesCalls,
+  };
+}
 
 /** Counts a call for the statistics of its endpoint. @returns a callback for its end */
 export function beginCall({ record }: EndpointState): (healthy: boolean | undefined) => void {
@@ -14,7 +56,7 @@ export function beginCall({ record }: EndpointState): (healthy: boolean | undefi
 }
 
 /** Returns the authority for requests that the gateway makes on its own. */
-export function authorityOf({ kind }: Backend): string {
+function authorityOf({ kind }: Backend): string {
   switch (kind.case) {
     case "service":
       return `${kind.value.hostname}:${kind.value.port}`;

@@ -32,11 +32,10 @@ import { createModelsHandler } from "../llm/models/handler.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
 import type { OutboundSubtype } from "../observability/tracing/outbound.ts";
 import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
-import { SessionKey } from "../balancing/affinity.ts";
-import { compileAuthorization } from "./authorization.ts";
+import { admitted, compileAdmission } from "./admission.ts";
 import { AuthCompiler } from "./auth/index.ts";
 import { placeOfAuth, printObject } from "./auth/place.ts";
-import { authorityOf, beginCall } from "./own-call.ts";
+import { beginCall, compileOwnDestination, type CompiledDestination } from "./own-call.ts";
 import { defaultsOf, isAgent, protocolOf, subtypeOf } from "./backend-kind.ts";
 import { backendName } from "./backend-name.ts";
 import type { PickDeps } from "../balancing/pick.ts";
@@ -238,7 +237,8 @@ export class BackendRegistry {
     const deps = this.#deps(message, outer);
     this.#refuseIfClosed(message.key, "");
     if (message.kind.case === "ai") return createLlmHandler(message.kind.value, deps);
-    if (message.kind.case === "mcp") return createMcpHandler(message.kind.value, deps);
+    if (message.kind.case === "mcp")
+      return admitted(compileAdmission(deps.settings("", undefined), deps), createMcpHandler(message.kind.value, deps));
     if (message.kind.case === "models")
       return createModelsHandler(message.kind.value, this.models.of(message.key), deps);
     const settings = deps.settings("", undefined, defaultsOf(message));
@@ -311,19 +311,19 @@ export class BackendRegistry {
    * @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused
    */
   pickCallTarget(key: string): CallTarget {
-    const { destination, authority, auth, http } = this.#destinationOf(key);
+    const { destination, authority, auth, http } = this.#callDestination(key);
     const endpoint = destination.pick();
     return { target: destination.target(endpoint), authority, auth, http, begin: () => beginCall(endpoint) };
   }
 
   #resolveEndpoint(key: string): ResolvedEndpoint {
-    const { destination } = this.#destinationOf(key);
+    const { destination } = this.#callDestination(key);
     const endpoint = destination.pick();
     return { target: destination.target(endpoint), record: endpoint.record };
   }
 
   #serviceEndpoint(key: string, pinned: string | undefined): ServiceEndpoint | undefined {
-    const { destination, authority, auth, http } = this.#destinationOf(key);
+    const { destination, authority, auth, http } = this.#callDestination(key);
     const endpoint = pinned === undefined ? destination.pick() : destination.find?.(pinned);
     if (endpoint === undefined) return undefined;
     const { name, record } = endpoint;
@@ -343,6 +343,12 @@ export class BackendRegistry {
     return { target: destination.target(endpoint), name: endpoint.name, record: endpoint.record };
   }
 
+  #callDestination(key: string): CompiledDestination {
+    const found = this.#destinationOf(key);
+    if (found.refusesCalls) throw new ProxyError("policy_refused", { detail: `${key} has extAuth, for requests only` });
+    return found;
+  }
+
   #destinationOf(key: string, outer: BackendHandle["outer"] = NO_LEVELS): CompiledDestination {
     const message = this.#backends.get(key);
     if (message === undefined) throw new ProxyError("backend_invalid", { detail: `${key} does not exist` });
@@ -358,18 +364,7 @@ export class BackendRegistry {
       const settings =
         kind.case === "ai" ? create(BackendSettingsSchema) : deps.settings("", undefined, defaultsOf(message));
       const destination = this.#compileDestination(message, settings, deps);
-      const { auth, http, sessionAffinity } = settings;
-      const authorization = compileAuthorization(settings.authorization, deps);
-      const callAuth = authorization === undefined ? deps.auth(auth) : authorization.before(deps.auth(auth));
-      const session = sessionAffinity === undefined ? undefined : new SessionKey(sessionAffinity, deps.expression);
-      known = {
-        destination,
-        session,
-        authority: authorityOf(message),
-        auth: callAuth,
-        http,
-        refusesBytes: authorization !== undefined,
-      };
+      known = compileOwnDestination(message, destination, settings, deps);
       byLevels.set(id, known);
     }
     return known;
@@ -386,14 +381,6 @@ function withBackendSettings(levels: readonly (readonly CompiledPolicy[])[]): Ba
 
 function levelsId(outer: BackendHandle["outer"]): string {
   return outer.map((level) => level.map(({ id }) => id).join(" ")).join("|");
-}
-
-/** A backend compiled for raw connections and own calls, which have no client request. */
-interface CompiledDestination extends Omit<CallTarget, "target" | "begin"> {
-  readonly destination: Destination;
-  readonly session: SessionKey | undefined;
-  /** Whether connections of raw bytes are refused, because there is no request to authorize. */
-  readonly refusesBytes: boolean;
 }
 
 function failingHandler(code: ProxyErrorCode, detail: string): BackendHandler {

@@ -67,18 +67,30 @@ export interface ProviderChoice {
   readonly renamed?: Buffer | undefined;
 }
 
-/** Calls one provider and returns its answer in the client's format. */
-export async function callProvider(
+type ProviderDeps = Pick<BackendDeps, "catalogs" | "log" | "upstream">;
+
+/** Calls one provider, when it lets the request through, and returns its answer in the client's format. */
+export function callProvider(
   exchange: RoutedExchange,
   endpoint: Endpoint,
   choice: ProviderChoice,
-  deps: Pick<BackendDeps, "catalogs" | "log" | "upstream">,
+  deps: ProviderDeps,
+): Promise<Reply> {
+  const { node, admit } = endpoint;
+  exchange.backend = { name: exchange.backend?.name ?? node.name, type: "ai", protocol: "llm" };
+  if (admit === undefined) return callAdmitted(exchange, endpoint, choice, deps);
+  return admit(exchange, () => callAdmitted(exchange, endpoint, choice, deps));
+}
+
+async function callAdmitted(
+  exchange: RoutedExchange,
+  endpoint: Endpoint,
+  choice: ProviderChoice,
+  deps: ProviderDeps,
 ): Promise<Reply> {
   const { node, transformation, policies } = endpoint;
   const operation = findOperation(choice.row.name, exchange);
   const client = operation ?? requireServed(choice.row);
-  exchange.backend = { name: exchange.backend?.name ?? node.name, type: "ai", protocol: "llm" };
-  await endpoint.authorization?.check(exchange);
   const out =
     transformation === undefined ? undefined : await transformation.outgoing(exchange, endpoint.auth, endpoint.host);
   if (typeof client === "function")

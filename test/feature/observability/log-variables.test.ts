@@ -105,8 +105,9 @@ async function serve(t: TestContext): Promise<Harness> {
     resolver.close();
   });
   const settings = create(BackendSettingsSchema);
+  const callout = (): never => assert.fail("no service is configured");
   const address = create(StaticBackendSchema, { host: "127.0.0.1", port: upstreamPort });
-  const members = { ...testMembers(), connection: () => PLAIN, owner: "backend/test", auth: compileAuth };
+  const members = { ...testMembers(), connection: () => PLAIN, owner: "backend/test", auth: compileAuth, callout };
   const handler = createHttpHandler(staticDestination(address, settings, members), settings, { ...members, upstream });
   const backend = Promise.withResolvers<Values>();
   const log = Promise.withResolvers<Values>();

@@ -19,7 +19,7 @@ import type { AuthCall, RequestAuth } from "../../upstream/auth.ts";
 import { connectionOf, type UpstreamTarget } from "../../upstream/dial/connection-settings.ts";
 import type { EndpointStats } from "../../balancing/endpoint-stats.ts";
 import type { BackendDeps, ResolvedEndpoint } from "../../backends/handler.ts";
-import { compileAuthorization, type BackendAuthorization } from "../../backends/authorization.ts";
+import { compileAdmission, type Admit } from "../../backends/admission.ts";
 import { HealthRule } from "../../balancing/health.ts";
 import { BackendTransformation, type Outgoing } from "../../backends/transformation.ts";
 import { ProxyError } from "../../exchange/errors.ts";
@@ -45,7 +45,7 @@ export interface Endpoint extends BalancedEndpoint {
   /** Changes requests in the client's format, before they are translated. */
   readonly transformation: BackendTransformation | undefined;
   /** Decides about each call; undefined when every call is allowed. */
-  readonly authorization: BackendAuthorization | undefined;
+  readonly admit: Admit | undefined;
   /** Authenticates requests; undefined when the client's own headers do, or nothing. */
   readonly auth: RequestAuth | undefined;
   /** Returns the call to authenticate. */
@@ -105,7 +105,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
     transformation:
       settings.transformation === undefined ? undefined : new BackendTransformation(settings.transformation, deps),
     policies: compileAiPolicies(settings.ai, deps),
-    authorization: compileAuthorization(settings.authorization, deps),
+    admit: compileAdmission(settings, deps),
     auth,
     authCall,
     guards: compilePromptGuards(settings.ai?.promptGuard, deps),

@@ -2,8 +2,7 @@
 import type { ExtAuthCache } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Scope } from "../../../cel/scope.ts";
 import { ExpressionCache } from "../shared/expression-cache.ts";
-import type { Verdict } from "./verdict.ts";
-import type { PolicyDeps } from "../policy.ts";
+import type { CheckDeps, Verdict } from "./verdict.ts";
 
 const MAX_BODY_BYTES = 65_536;
 
@@ -11,7 +10,7 @@ export class VerdictCache {
   readonly #cache: ExpressionCache<Verdict>;
 
   /** @throws ConfigError for a cache without a time to live */
-  constructor(cache: ExtAuthCache, { expression, nowMs }: PolicyDeps) {
+  constructor(cache: ExtAuthCache, { expression, nowMs }: CheckDeps) {
     this.#cache = new ExpressionCache(cache, { compile: (source) => expression(source, "request"), nowMs });
   }
 

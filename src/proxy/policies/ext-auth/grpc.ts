@@ -19,9 +19,8 @@ import { HeaderList } from "../../../lib/header-list.ts";
 import type { Callout } from "../../callouts/callout.ts";
 import type { Exchange } from "../../exchange/exchange.ts";
 import { jsonOf, toJson } from "../shared/expression-support.ts";
-import type { Verdict } from "./verdict.ts";
+import type { CheckDeps, Verdict } from "./verdict.ts";
 import { applyHeaderOptions, removeHeaders } from "../shared/header-options.ts";
-import type { PolicyDeps } from "../policy.ts";
 import { removeParameters, setParameter } from "../shared/query-support.ts";
 import { requestTarget } from "../shared/request-support.ts";
 
@@ -35,7 +34,7 @@ export type Ask = (exchange: Exchange, body: Buffer | undefined) => Promise<Verd
 export function compileGrpcCheck(
   { contextExtensions, requestMetadata }: ExtAuthGrpc,
   service: Callout,
-  deps: PolicyDeps,
+  deps: CheckDeps,
 ): Ask {
   const metadataOf = compileMetadata(requestMetadata?.expressions, deps);
   return async (exchange, body) => {
@@ -125,7 +124,7 @@ function declaredSize({ requestHeaders, requestBody }: Exchange): number {
 
 function compileMetadata(
   expressions: Readonly<Record<string, string>> | undefined,
-  deps: PolicyDeps,
+  deps: CheckDeps,
 ): (exchange: Exchange) => Record<string, JsonObject> {
   if (expressions === undefined) return tokenClaims;
   const compiled = Object.entries(expressions).map(([name, source]): [string, Expression] => [

@@ -13,9 +13,8 @@ import { ProxyError } from "../../exchange/errors.ts";
 import type { Exchange } from "../../exchange/exchange.ts";
 import { fieldValueOf, valueOf } from "../shared/expression-support.ts";
 import type { Ask } from "./grpc.ts";
-import type { Verdict } from "./verdict.ts";
+import type { CheckDeps, Verdict } from "./verdict.ts";
 import { editableName } from "../shared/header-options.ts";
-import type { PolicyDeps } from "../policy.ts";
 
 /** Visible ASCII beginning with a slash: other characters could split the request line. */
 const TARGET = /^\/[\u0021-\u007e]*$/;
@@ -32,7 +31,7 @@ interface Compiled {
 }
 
 /** @returns a check that throws CalloutError when the service cannot be asked, ProxyError when an expression fails */
-export function compileHttpCheck(spec: ExtAuthHttp, service: Callout, deps: PolicyDeps): Ask {
+export function compileHttpCheck(spec: ExtAuthHttp, service: Callout, deps: CheckDeps): Ask {
   const optional = (source: string): Expression | undefined =>
     source === "" ? undefined : deps.expression(source, "request");
   const compiled: Compiled = {

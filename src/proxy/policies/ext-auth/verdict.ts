@@ -2,6 +2,10 @@
 import type { HeaderValueOption } from "../../../../generated/proto/envoy/config/core/v3/base_pb.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
 import type { Exchange } from "../../exchange/exchange.ts";
+import type { PolicyDeps } from "../policy.ts";
+
+/** The dependencies of a check. */
+export type CheckDeps = Pick<PolicyDeps, "callout" | "expression" | "nowMs">;
 
 export type Verdict = Allowed | Denied;
 

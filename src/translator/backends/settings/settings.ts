@@ -7,6 +7,8 @@ import { create } from "@bufbuild/protobuf";
 import type { BackendFull } from "../../../../generated/types/backend-policies.ts";
 import { BackendSettingsSchema, type BackendSettings } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { translateAuthorization } from "../../policies/shared/authorization.ts";
+import { phaseOfBackend } from "../../policies/shared/expression-phase.ts";
+import { translateExtAuth } from "../../policies/shared/ext-auth.ts";
 import { within, type Report } from "../../shared/report.ts";
 import { translateAi } from "./ai/index.ts";
 import { translateConnection } from "./connection.ts";
@@ -25,6 +27,7 @@ export type ServedBlock = Pick<
   | "tunnel"
   | "auth"
   | "authorization"
+  | "extAuth"
   | "ai"
   | "transformation"
   | "health"
@@ -39,13 +42,18 @@ export function translateSettings(
   report: Report,
 ): BackendSettings | undefined {
   if (block === undefined) return undefined;
-  const { authorization, ai, transformation, health, sessionAffinity, mcp } = block;
+  const { authorization, extAuth, ai, transformation, health, sessionAffinity, mcp } = block;
   const policy = ai === undefined ? undefined : translateAi(ai, context, within(report, "ai"));
   const members = {
     ...translateConnection(block, context, report),
     ...(authorization === undefined
       ? {}
       : { authorization: translateAuthorization(authorization, "authorization", { report }, "backend") }),
+    ...(extAuth === undefined
+      ? {}
+      : {
+          extAuth: translateExtAuth(extAuth, "extAuth", { report, services: context.services }, phaseOfBackend),
+        }),
     ...(policy === undefined ? {} : { ai: policy }),
     ...(transformation === undefined
       ? {}
