@@ -31,6 +31,12 @@ function admin(): string {
     "from a web page, or forwarded by a proxy is rejected with 403; with `--admin-token-file` a request needs `Authorization: Bearer`.",
     "",
     ...table(["path", "methods", "what it does"], rows),
+    "",
+    "`/explain` answers with a list, one entry for each listener that the route is bound to: `route`, `listener` and `rules`. A rule has",
+    "`refuses` when every request to it is answered with that error, and `policies` in [order](order.md), those that run before a route",
+    "is selected (`preRouting`) first. Each has `from` and `lost`: lists of the level (`gateway`, `port`, `listener`, `route`, `rule`, or",
+    "`filters` for the rule's own fields) and the `origin`, an object with its field. What lost names the winner (`to`) and the `reason`:",
+    "`older` policy of the same level, `moreSpecific` level, or `override` of a less specific one. Settings for backends are not listed.",
   ]);
 }
 

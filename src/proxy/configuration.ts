@@ -27,7 +27,7 @@ import type { PolicySet } from "./policies/policy-set.ts";
 import type { HttpExchange } from "./pipeline/http-exchange.ts";
 import type { Chain, ChainTerminal } from "./pipeline/chain-runner.ts";
 import type { Exporters } from "./observability/exporters.ts";
-import { RouteTable } from "./router/route-table.ts";
+import { RouteTable, type ExplainedRoute } from "./router/route-table.ts";
 import { SecretParameters } from "./router/secret-parameters.ts";
 import { TcpRouter } from "./router/tcp-router.ts";
 import { compileRoute, failClosedRoute, type CompiledRoute } from "./router/route.ts";
@@ -89,6 +89,11 @@ export class Configuration {
   /** Returns all resources in force, for dumps. */
   resources(): IterableIterator<Resource> {
     return this.#resources.values();
+  }
+
+  /** Explains the policies of HTTP routes, for operators. @param name "namespace/name" */
+  explain(name: string): ExplainedRoute[] {
+    return this.#routes.explain(name);
   }
 
   /** Returns the Binds by key. */

@@ -41,6 +41,7 @@ import { WorkloadApi, type WorkloadApiDump } from "./spiffe/workload-api.ts";
 import type { CredentialDump } from "./tokens/report.ts";
 import type { TokenBroker } from "./tokens/token.ts";
 import { Tokens } from "./tokens/tokens.ts";
+import type { ExplainedRoute } from "./router/route-table.ts";
 import { allocateShared, openShared, type SharedState } from "./shared-state.ts";
 
 export interface ProxyOptions {
@@ -96,6 +97,11 @@ export interface Proxy {
   listeners(): readonly OpenListener[];
   /** Returns the state for dumps; its resources still contain secrets. */
   state(): Promise<ProxyState>;
+  /**
+   * Returns the policies of an HTTP route in the order in which they run, on each listener; empty for an unknown route.
+   * @param name "namespace/name"
+   */
+  explain(name: string): Promise<readonly ExplainedRoute[]>;
   /** Collects the metrics of worker threads, where there are any. */
   refresh(): Promise<void>;
   /** Asks clients to end each connection after the responses in flight; new connections are accepted and asked too. */
@@ -291,6 +297,7 @@ function proxyOf(
         credentials: tokens.dump(),
       });
     },
+    explain: (name) => Promise.resolve(configuration.explain(name)),
     refresh: () => Promise.resolve(),
     announce: () => binds.announce(),
     drain: () => binds.drain(),

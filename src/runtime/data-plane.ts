@@ -65,6 +65,7 @@ export async function startDataPlane(options: DataPlaneOptions, processLog: Proc
       token: adminToken,
       state: async () =>
         configDump(await proxy.state(), { bindAddress: options.bindAddress, logging: printLogFilter(filter) }),
+      explain: (name) => proxy.explain(name),
       filter,
       onFilter: filterChanged,
       log,

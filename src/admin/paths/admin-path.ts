@@ -7,6 +7,8 @@ import type { LogFilter, Logger } from "../../lib/log.ts";
 export interface AdminContext {
   /** Returns the content of /config_dump; secrets are masked already. */
   readonly state: () => Promise<unknown>;
+  /** Returns the routes of a name ("namespace/name") with the policies of their rules; empty when there is none. */
+  readonly explain: (name: string) => Promise<readonly ExplainedRoute[]>;
   /** Changed in place by /logging. */
   readonly filter: LogFilter;
   /** The filter that the process started with. */
@@ -18,6 +20,11 @@ export interface AdminContext {
   readonly drain: () => Promise<void>;
   /** Ends the process; called after the drain. */
   readonly quit: () => void;
+}
+
+/** A route on one listener. What its rules contain besides their name is for the reader alone. */
+interface ExplainedRoute {
+  readonly rules: readonly { readonly rule: string }[];
 }
 
 type AdminHandler = (event: H3Event, context: AdminContext) => Response | Promise<Response>;

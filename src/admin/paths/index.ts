@@ -1,12 +1,14 @@
 /** The table of admin paths. The server routes by it, and its page and docs/reference/admin.md are made from it. */
 import type { AdminPath } from "./admin-path.ts";
 import { configDump } from "./config-dump.ts";
+import { explain } from "./explain.ts";
 import { logging } from "./logging.ts";
 import { memory } from "./memory.ts";
 import { quit } from "./quit.ts";
 
 export const ADMIN_PATHS: Readonly<Record<string, AdminPath>> = {
   "/config_dump": configDump,
+  "/explain": explain,
   "/logging": logging,
   "/memory": memory,
   "/quitquitquit": quit,

@@ -1,12 +1,7 @@
 /**
- * Merges the policies of all levels and composes one chain in the order of the policy table (docs/reference/order.md).
- * Called when a rule or listener is bound, never during a request.
- *
- * Merging follows GEP-713, unit by unit:
- * - The most specific level wins. Within a level the oldest policy wins.
- * - A policy with `override` locks its units against all more specific levels, the filters of the route included.
- * - Authorization rules of all levels are collected into one unit.
- * - Header edits of requests and of responses are separate slots, so two policies may each supply one direction.
+ * Composes one chain of the units that `selectUnits` lets win, in the order of the policy table
+ * (docs/reference/order.md). Called when a rule or listener is bound, never during a request. What it adds of the
+ * route's own filters, explain.ts must explain.
  */
 import { create } from "@bufbuild/protobuf";
 import {
@@ -20,14 +15,9 @@ import {
 import type { RoutedExchange } from "../exchange/exchange.ts";
 import { REQUEST_ORDER, type PolicyName } from "../policies/index.ts";
 import type { Middleware } from "../policies/policy.ts";
+import type { CompiledMiddleware, CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
 import type { Origins } from "./chain-runner.ts";
-import {
-  knownUnit,
-  type CompiledMiddleware,
-  type CompiledPolicy,
-  type CompiledUnit,
-  type PolicySet,
-} from "../policies/policy-set.ts";
+import { selectUnits, slotsOf, type Selection } from "./select-units.ts";
 
 /** Filters and fields of the route object itself. They win over every attached policy that did not lock the unit. */
 export interface InlineFilters {
@@ -51,15 +41,6 @@ export interface Chain {
   readonly servesMetadata: boolean;
 }
 
-type Slot = PolicyName | "request-headers" | "response-headers";
-
-interface Selection {
-  readonly preRouting: boolean;
-  readonly units: Map<Slot, CompiledUnit>;
-  readonly locked: Set<Slot>;
-  readonly authorization: CompiledUnit[];
-}
-
 const NO_FILTERS: InlineFilters = {
   owner: "",
   requestHeaders: undefined,
@@ -80,7 +61,7 @@ export function compose(
   preRouting: boolean,
   inline: InlineFilters = NO_FILTERS,
 ): Chain {
-  const selection = select(levels, preRouting);
+  const selection = selectUnits(levels, preRouting);
   const parts: CompiledMiddleware[] = [];
   for (const name of REQUEST_ORDER) {
     const part = partOf(name, selection, policies, inline);
@@ -110,41 +91,6 @@ export function compose(
 function captureLimit({ units }: Selection): number {
   const unit = units.get("buffer")?.unit;
   return (unit?.case === "buffer" && unit.value.request?.maxBytes) || 0;
-}
-
-function select(levels: readonly (readonly CompiledPolicy[])[], preRouting: boolean): Selection {
-  const selection: Selection = { preRouting, units: new Map(), locked: new Set(), authorization: [] };
-  for (const level of levels)
-    selectLevel(
-      level.filter((policy) => policy.preRouting === preRouting),
-      selection,
-    );
-  return selection;
-}
-
-function selectLevel(level: readonly CompiledPolicy[], selection: Selection): void {
-  const filled = new Set<Slot>();
-  const locks = new Set<Slot>();
-  for (const { units, override } of level) {
-    for (const unit of units) {
-      for (const slot of slotsOf(unit)) {
-        if (selection.locked.has(slot) || filled.has(slot)) continue;
-        if (slot === "authorization") selection.authorization.push(unit);
-        else selection.units.set(slot, unit);
-        if (slot !== "authorization") filled.add(slot);
-        if (override) locks.add(slot);
-      }
-    }
-  }
-  for (const slot of locks) selection.locked.add(slot);
-}
-
-function slotsOf({ unit }: CompiledUnit): Slot[] {
-  if (unit.case !== "headerModifiers") return [knownUnit(unit).case];
-  const slots: Slot[] = [];
-  if (unit.value.request !== undefined) slots.push("request-headers");
-  if (unit.value.response !== undefined) slots.push("response-headers");
-  return slots;
 }
 
 function partOf(

@@ -9,6 +9,7 @@ import { createPicker } from "../balancing/select.ts";
 import type { CompiledRule } from "./route.ts";
 import { callBackend } from "../pipeline/attempts.ts";
 import { compose, type InlineFilters } from "../pipeline/compose.ts";
+import { explainPolicies, type ExplainedPolicy } from "../pipeline/explain.ts";
 import type { CompiledFilters } from "../pipeline/filters.ts";
 import { Mirror, startMirrors } from "../pipeline/mirror.ts";
 import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
@@ -56,6 +57,11 @@ export function bindRule(rule: CompiledRule, place: RulePlace): BoundRule {
     backendTimeoutMs: positive(message.backendRequestTimeoutMs),
     slots,
   };
+}
+
+/** Returns the policies of a rule in the order in which they run, and those that lost. */
+export function explainRule({ message, filters }: CompiledRule, place: RulePlace): ExplainedPolicy[] {
+  return explainPolicies(place.levels, inlineOf(filters, place, message));
 }
 
 /** @param rule the fields that a rule has besides filters; omitted for a backendRef, which has filters only */

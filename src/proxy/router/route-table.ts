@@ -5,7 +5,8 @@
 import type { Listener } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { BackendRegistry } from "../backends/registry.ts";
 import type { ListenerTable } from "./listener-table.ts";
-import { bindRule, type BoundRule } from "./bind-rule.ts";
+import type { ExplainedPolicy } from "../pipeline/explain.ts";
+import { bindRule, explainRule, type BoundRule, type RulePlace } from "./bind-rule.ts";
 import type { PolicySet } from "../policies/policy-set.ts";
 import type { Candidate } from "./precedence.ts";
 import type { CompiledRoute } from "./route.ts";
@@ -16,6 +17,21 @@ interface LinkedRoute {
   readonly route: CompiledRoute;
   /** Bound rules per listener; their backend handles are released with them. */
   readonly bound: Map<string, readonly BoundRule[]>;
+}
+
+/** A route on one of its listeners, for operators. */
+export interface ExplainedRoute {
+  readonly route: string;
+  readonly listener: string;
+  readonly rules: readonly ExplainedRule[];
+}
+
+interface ExplainedRule {
+  /** Name of the rule, or its position; as in the access log. */
+  readonly rule: string;
+  /** Why every request to the rule is answered with an error, where that is so. */
+  readonly refuses?: string;
+  readonly policies: readonly ExplainedPolicy[];
 }
 
 export interface RouteTableOptions {
@@ -88,6 +104,33 @@ export class RouteTable {
     this.#release(before);
   }
 
+  /**
+   * Explains the routes of a name, of each kind and on each listener that they are bound to.
+   * @param name "namespace/name"
+   */
+  explain(name: string): ExplainedRoute[] {
+    const routes = [...this.#routes].filter(([, { route }]) => route.name === name);
+    return routes.flatMap(([key, { route, bound }]) =>
+      [...bound.keys()].flatMap((listener) => {
+        const message = this.#options.listeners.get(listener)?.message;
+        return message === undefined ? [] : [this.#explain(route, key, message)];
+      }),
+    );
+  }
+
+  #explain(route: CompiledRoute, key: string, listener: Listener): ExplainedRoute {
+    const rules = route.rules.map((rule) => {
+      const { invalidReason } = rule.message;
+      return {
+        rule: rule.info.rule,
+        ...(invalidReason === "" ? {} : { refuses: invalidReason }),
+        policies: explainRule(rule, this.#placeOf(rule, key, listener)),
+      };
+    });
+    const kind = route.message.object?.kind ?? "HTTPRoute";
+    return { route: `${kind} ${route.name}`, listener: listener.key, rules };
+  }
+
   /** @param hostnames of the route on this listener; empty for every host of it */
   #bind(
     rule: CompiledRoute["rules"][number],
@@ -95,11 +138,15 @@ export class RouteTable {
     listener: Listener,
     hostnames: readonly string[],
   ): BoundRule {
+    const info = { ...rule.info, namesHost: listener.hostname !== "" || hostnames.length > 0 };
+    return bindRule({ ...rule, info }, this.#placeOf(rule, routeKey, listener));
+  }
+
+  #placeOf(rule: CompiledRoute["rules"][number], routeKey: string, listener: Listener): RulePlace {
     const { policies, backends, listeners } = this.#options;
     const own = rule.message.name === "" ? [] : policies.at(`route:${routeKey}#${rule.message.name}`);
     const levels = [...listeners.levels(listener), policies.at(`route:${routeKey}`), own];
-    const info = { ...rule.info, namesHost: listener.hostname !== "" || hostnames.length > 0 };
-    return bindRule({ ...rule, info }, { policies, backends, routeKey, levels });
+    return { policies, backends, routeKey, levels };
   }
 
   #release(rules: readonly BoundRule[]): void {

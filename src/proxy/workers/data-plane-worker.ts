@@ -42,6 +42,7 @@ const main = new Channel<MainProtocol, WorkerProtocol>(parentPort, {
     return { refused, listeners: proxy.listeners() };
   },
   collect,
+  explain: (name) => proxy.explain(name),
   logFilter(text) {
     Object.assign(filter, parseLogFilter(text));
   },

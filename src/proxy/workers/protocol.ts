@@ -11,6 +11,7 @@ import type { ProxyLocality } from "../balancing/endpoints.ts";
 import type { EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { OpenListener } from "../listeners/binds/binds.ts";
 import type { ProxyErrorCode } from "../exchange/errors.ts";
+import type { ExplainedRoute } from "../router/route-table.ts";
 import type { CredentialDump } from "../tokens/report.ts";
 import type { FetchedToken, TokenRequest } from "../tokens/token.ts";
 import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
@@ -58,6 +59,8 @@ export interface WorkerProtocol {
   };
   /** Returns the counts since the last call, and the current values. */
   readonly collect: { readonly ask: undefined; readonly answer: Collected };
+  /** Returns the policies of a route, by "namespace/name". */
+  readonly explain: { readonly ask: string; readonly answer: readonly ExplainedRoute[] };
   readonly logFilter: { readonly ask: string; readonly answer: undefined };
   readonly announce: { readonly ask: undefined; readonly answer: undefined };
   /** Stops accepting; responds when the last connection is gone. */

@@ -28,6 +28,7 @@ import type { ProxyLocality } from "../balancing/endpoints.ts";
 import type { EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { OpenListener } from "../listeners/binds/binds.ts";
 import type { Proxy, ProxyState } from "../proxy.ts";
+import type { ExplainedRoute } from "../router/route-table.ts";
 import { newestRows, type CredentialDump } from "../tokens/report.ts";
 import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
 import { randomSessionKey } from "../mcp/session/session-keys.ts";
@@ -195,6 +196,14 @@ class WorkerPool implements Workers {
       workloadIdentity: this.#workloadIdentity,
       credentials: newestRows([...this.#credentials.values()].flat()),
     };
+  }
+
+  /** Every thread has the same configuration, so the answer of the first one serves. */
+  async explain(name: string): Promise<readonly ExplainedRoute[]> {
+    const answers = await this.#askAll((thread) => thread.channel.ask("explain", name), [...this.threads].slice(0, 1));
+    const [first] = answers;
+    if (first === undefined) throw new Error("no thread serves at the moment");
+    return first;
   }
 
   async refresh(): Promise<void> {

@@ -16,6 +16,8 @@ async function admin(
   const server = await startAdminServer({
     address: LOOPBACK,
     state: () => Promise.resolve({ binds: [] }),
+    explain: (name) =>
+      Promise.resolve(name === "default/shop" ? [{ listener: "a", rules: [{ rule: "0" }, { rule: "pay" }] }] : []),
     filter,
     log: createLogger(filter, () => {}),
     drain: async () => void quits.push("drained"),
@@ -32,6 +34,18 @@ test("the dump is pretty JSON", async (t) => {
   assert.equal(answer.status, 200);
   assert.equal(answer.headers["content-type"], "application/json");
   assert.deepEqual(JSON.parse(answer.body), { binds: [] });
+});
+
+test("a route is explained, whole or one rule of it, and an unknown one is 404", async (t) => {
+  const { url } = await admin(t);
+  const whole = await call(`${url}/explain?route=default/shop`);
+  assert.deepEqual(JSON.parse(whole.body), [{ listener: "a", rules: [{ rule: "0" }, { rule: "pay" }] }]);
+  const one = await call(`${url}/explain?route=default%2Fshop&rule=pay`);
+  assert.deepEqual(JSON.parse(one.body), [{ listener: "a", rules: [{ rule: "pay" }] }]);
+  assert.equal((await call(`${url}/explain?route=default/shop&rule=7`)).status, 404);
+  assert.equal((await call(`${url}/explain?route=default/none`)).status, 404);
+  for (const query of ["", "?route=shop", "?route=a/b/c", "?route=/b", "?rule=0"])
+    assert.equal((await call(`${url}/explain${query}`)).status, 400, query);
 });
 
 test("the log level is read, changed, refused with a usage text, and reset", async (t) => {

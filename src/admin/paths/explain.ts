@@ -1,0 +1,20 @@
+/** `/explain`: the policies of each rule of a route, in the order in which they run, and those that lost. */
+import { getQuery } from "h3";
+import { json, text } from "../http.ts";
+import type { AdminPath } from "./admin-path.ts";
+
+const USAGE = "usage: ?route=<namespace>/<name>[&rule=<name or position>]";
+
+export const explain: AdminPath = {
+  help: "the policies of each rule of ?route=NAMESPACE/NAME (&rule=N: one rule) in their order, and which lost to whom",
+  async get(event, { explain: explainRoute }) {
+    const { route, rule } = getQuery(event);
+    if (typeof route !== "string" || !/^[^/\s]+\/[^/\s]+$/.test(route)) return text(`${USAGE}\n`, 400);
+    const routes = await explainRoute(route);
+    if (routes.length === 0) return text("no HTTP route of this name is bound to a listener\n", 404);
+    if (rule === undefined) return json(routes);
+    const chosen = routes.map((each) => ({ ...each, rules: each.rules.filter((one) => one.rule === String(rule)) }));
+    if (chosen.every(({ rules }) => rules.length === 0)) return text("the route has no rule of this name\n", 404);
+    return json(chosen);
+  },
+};

@@ -1,0 +1,142 @@
+/** `explain` of the data plane: what it says about a rule is what requests to the rule meet. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  AuthorizationAction,
+  Phase,
+  type PolicySchema,
+  type TrafficUnitSchema,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Resource } from "../../../src/ir/resource.ts";
+import {
+  LISTENER,
+  listener,
+  policy,
+  route,
+  startDataPlane,
+  staticBackend,
+  to,
+} from "../../support/gateway/data-plane.ts";
+import { startWorkers } from "../../support/gateway/workers.ts";
+import { startUpstream } from "../../support/servers/upstream.ts";
+import { call } from "../../support/clients/http.ts";
+
+type Unit = MessageInitShape<typeof TrafficUnitSchema>;
+type Target = NonNullable<MessageInitShape<typeof PolicySchema>["targets"]>[number];
+
+const ROUTE = "httproute/default/r";
+const ON_GATEWAY: Target = { target: { case: "gateway", value: "default/gw" } };
+const ON_ROUTE: Target = { target: { case: "route", value: ROUTE } };
+
+function edit(part: "request" | "response", value: string): Unit {
+  return { unit: { case: "headerModifiers", value: { [part]: { set: [{ name: "x-who", value }] } } } };
+}
+
+function deny(path: string): Unit {
+  const rules = [{ action: AuthorizationAction.DENY, expressions: [`request.path == '${path}'`] }];
+  return { unit: { case: "authorization", value: { rules } } };
+}
+
+const INLINE = to("b", {
+  filters: [{ filter: { case: "requestHeaders", value: { set: [{ name: "x-who", value: "inline" }] } } }],
+});
+
+/** Policies of which some win in each way, and some lose in each. */
+function manyPolicies(port: number): Resource[] {
+  return [
+    listener(),
+    route("r", [INLINE]),
+    staticBackend("b", port),
+    policy("early", { targets: [ON_GATEWAY], phase: Phase.PRE_ROUTING, units: [deny("/early")] }),
+    policy("wide", { createdAtMs: 1n, targets: [ON_GATEWAY], units: [edit("request", "wide"), deny("/wide")] }),
+    policy("lock", {
+      createdAtMs: 2n,
+      targets: [ON_GATEWAY],
+      override: true,
+      units: [edit("response", "lock"), { unit: { case: "hostRewrite", value: {} } }],
+    }),
+    policy("old", { createdAtMs: 1n, targets: [ON_ROUTE], units: [edit("request", "old"), deny("/old")] }),
+    policy("young", {
+      createdAtMs: 2n,
+      targets: [ON_ROUTE],
+      units: [edit("request", "young"), edit("response", "young")],
+    }),
+  ];
+}
+
+const MODIFIERS = "spec.traffic.headerModifiers";
+const AUTHORIZATION = "spec.traffic.authorization";
+const INLINE_SOURCE = { level: "filters", origin: ROUTE };
+const OLD = { level: "route", origin: `GwPolicy default/old ${MODIFIERS}` };
+const YOUNG = { level: "route", origin: `GwPolicy default/young ${MODIFIERS}` };
+const LOCK = { level: "gateway", origin: `GwPolicy default/lock ${MODIFIERS}` };
+
+const EXPECTED = [
+  {
+    policy: "authorization",
+    preRouting: true,
+    from: [{ level: "gateway", origin: `GwPolicy default/early ${AUTHORIZATION}` }],
+    lost: [],
+  },
+  {
+    policy: "authorization",
+    preRouting: false,
+    from: [
+      { level: "gateway", origin: `GwPolicy default/wide ${AUTHORIZATION}` },
+      { level: "route", origin: `GwPolicy default/old ${AUTHORIZATION}` },
+    ],
+    lost: [],
+  },
+  {
+    policy: "headerModifiers",
+    part: "request",
+    preRouting: false,
+    from: [INLINE_SOURCE],
+    lost: [
+      { level: "gateway", origin: `GwPolicy default/wide ${MODIFIERS}`, to: OLD, reason: "moreSpecific" },
+      { ...YOUNG, to: OLD, reason: "older" },
+      { ...OLD, to: INLINE_SOURCE, reason: "moreSpecific" },
+    ],
+  },
+  {
+    policy: "headerModifiers",
+    part: "response",
+    preRouting: false,
+    from: [LOCK],
+    lost: [{ ...YOUNG, to: LOCK, reason: "override" }],
+  },
+  {
+    policy: "hostRewrite",
+    preRouting: false,
+    from: [{ level: "gateway", origin: "GwPolicy default/lock spec.traffic.hostRewrite" }],
+    lost: [],
+  },
+];
+
+test("an explanation names winners and losers as requests meet them, with one thread and with several", async (t) => {
+  const upstream = await startUpstream((request, response) => response.end(`who=${request.headers["x-who"]}`));
+  t.after(() => upstream.close());
+  const plane = await startDataPlane(manyPolicies(upstream.port));
+  t.after(() => plane.proxy.close());
+  const expected = [{ route: "HTTPRoute default/r", listener: LISTENER, rules: [{ rule: "0", policies: EXPECTED }] }];
+  assert.deepEqual(await plane.proxy.explain("default/r"), expected);
+  assert.deepEqual(await plane.proxy.explain("default/other"), []);
+  const answer = await call(plane.url);
+  assert.deepEqual([answer.status, answer.body, answer.headers["x-who"]], [200, "who=inline", "lock"]);
+  for (const path of ["/early", "/wide", "/old"]) assert.equal((await call(`${plane.url}${path}`)).status, 403, path);
+  const several = await startWorkers(t, manyPolicies(upstream.port));
+  assert.deepEqual(await several.workers.explain("default/r"), expected);
+});
+
+test("a policy that was refused is explained as the one that closes the route", async (t) => {
+  const plane = await startDataPlane([listener(), route("r", [to("b")]), staticBackend("b", 1)]);
+  t.after(() => plane.proxy.close());
+  const bad = policy("bad", { targets: [ON_ROUTE], units: [{ unit: { case: undefined } }] });
+  const { refused } = await plane.proxy.apply({ set: [bad], removed: [] });
+  assert.equal(refused.length, 1);
+  const [explained] = await plane.proxy.explain("default/r");
+  const from = [{ level: "route", origin: "GwPolicy default/bad" }];
+  assert.deepEqual(explained?.rules[0]?.policies, [{ policy: "failClosed", preRouting: false, from, lost: [] }]);
+  assert.equal((await call(plane.url)).status, 500);
+});
