@@ -38,6 +38,7 @@ export interface McpContext extends McpServiceCollections {
 }
 
 const DEFAULT_PATH = "/mcp";
+const DEFAULT_SSE_PATH = "/sse";
 
 const PREFIX_MODES: Readonly<Record<NonNullable<MCPBackend["prefixMode"]>, McpPrefixMode>> = {
   Conditional: McpPrefixMode.UNSPECIFIED,
@@ -83,13 +84,8 @@ function translateEntry({ name, selector, static: target }: McpTargetSelector, c
 function translateSelector(selector: McpSelector, context: McpContext): McpTarget[] {
   const error = within(context.error, "selector");
   return selectTargets(selector, { ...context, error }).map(({ name, backend, legacySse, path }) => {
-    if (legacySse) error("", `target ${name}: this version of gwproxy does not serve servers of protocol SSE`);
-    return create(McpTargetSchema, {
-      name,
-      place: { case: "backend", value: backend },
-      legacySse,
-      path: rooted(path ?? DEFAULT_PATH),
-    });
+    const place = { case: "backend" as const, value: backend };
+    return create(McpTargetSchema, { name, place, legacySse, path: pathOf(path, legacySse) });
   });
 }
 
@@ -104,12 +100,14 @@ function checkNames(targets: readonly (readonly McpTarget[])[], error: Report): 
 }
 
 function translateTarget(name: string, target: ApiTarget, context: McpContext): McpTarget {
-  const { path, policies } = target;
+  const { path, policies, protocol } = target;
+  const legacySse = protocol === "SSE";
   const settings = translateSettings(policies, context.settings, within(context.error, "policies"));
   return create(McpTargetSchema, {
     name,
     place: placeOf(target, context),
-    path: rooted(path ?? DEFAULT_PATH),
+    legacySse,
+    path: pathOf(path, legacySse),
     ...(settings === undefined ? {} : { settings }),
   });
 }
@@ -129,6 +127,7 @@ function placeOf({ host, backendRef, port }: ApiTarget, context: McpContext): Mc
   return { case: "backend", value: servicePortKey(namespace, backendRef.name, port) };
 }
 
-function rooted(path: string): string {
+function pathOf(given: string | undefined, legacySse: boolean): string {
+  const path = given ?? (legacySse ? DEFAULT_SSE_PATH : DEFAULT_PATH);
   return path.startsWith("/") ? path : `/${path}`;
 }

@@ -49,6 +49,7 @@ const SECOND_VALUES: Readonly<Record<string, ChangeValue>> = {
   "proxyProtocol.version": swap("V1", "V2"),
   "strategy.inheritance": swap("Default", "Override"),
   prefixMode: (mode) => (mode === "Always" ? "Never" : "Always"),
+  "static.protocol": swap("SSE", "StreamableHTTP"),
   sessionRouting: swap("Stateful", "Stateless"),
   "traffic.phase": swap("PreRouting", "PostRouting"),
   "tunnel.mode": swap("Auto", "Connect"),

@@ -104,7 +104,7 @@ export async function startMcpServer(
   };
 }
 
-function createTestServer({ name = "test", configure }: McpServerOptions): McpServer {
+export function createTestServer({ name = "test", configure }: McpServerOptions): McpServer {
   const server = new McpServer(
     { name, version: "1.0.0" },
     { capabilities: { logging: {}, resources: { subscribe: true } }, instructions: `instructions of ${name}` },

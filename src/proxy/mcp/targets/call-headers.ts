@@ -28,6 +28,17 @@ export interface RoutingHeaders {
   readonly lastEventId: string | undefined;
 }
 
+/** For a request that only asks for a stream. */
+export const NO_ROUTING: RoutingHeaders = {
+  accept: "text/event-stream",
+  hasBody: false,
+  version: undefined,
+  sessionId: undefined,
+  method: undefined,
+  name: undefined,
+  lastEventId: undefined,
+};
+
 /** Calls of session-less versions carry headers about arguments, which session-era servers do not know. */
 export function headersOfCall(caller: RoutedExchange, authority: string, routing: RoutingHeaders): HeaderList {
   const { raw } = caller.requestHeaders;

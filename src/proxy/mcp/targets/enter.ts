@@ -47,13 +47,18 @@ export class EnteringTarget {
   async heal(session: Session, own: TargetSession, caller: RoutedExchange, lostId: string | undefined): Promise<void> {
     if (own.id !== lostId || !own.entered || session.refresh(this.#name))
       return this.ensure(session, own, caller, false);
+    await this.enterAnew(session, own, caller);
+    session.healed(this.#name);
+  }
+
+  /** Enters a session again that is lost to this thread alone, and repeats what the client set in it. */
+  async enterAnew(session: Session, own: TargetSession, caller: RoutedExchange): Promise<void> {
     own.entered = false;
     own.id = undefined;
     own.endpoint = undefined;
     own.isLost = true;
     await this.ensure(session, own, caller, false);
     await this.#restore(session, own, caller);
-    session.healed(this.#name);
   }
 
   /** Notes what a client set in its session and the target would forget with it. */

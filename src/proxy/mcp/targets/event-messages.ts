@@ -16,6 +16,7 @@ const MAX_REST_MS = 1_000;
 export class EventMessages implements BodySink, AsyncIterableIterator<Message> {
   readonly #source: BodyStream;
   readonly #parser: EventParser;
+  readonly #onOther: (data: Buffer, type: string) => void;
   readonly #waiting: Message[] = [];
   #reader: PromiseWithResolvers<IteratorResult<Message>> | undefined;
   #isPaused = false;
@@ -23,9 +24,13 @@ export class EventMessages implements BodySink, AsyncIterableIterator<Message> {
   #error: Error | undefined;
   #restBytes = -1;
 
-  /** @param maxMessageBytes a larger message ends the stream with an error */
-  constructor(source: BodyStream, maxMessageBytes: number) {
+  /**
+   * @param maxMessageBytes a larger message ends the stream with an error
+   * @param onOther gets the events of other types
+   */
+  constructor(source: BodyStream, maxMessageBytes: number, onOther: (data: Buffer, type: string) => void = ignore) {
     this.#source = source;
+    this.#onOther = onOther;
     this.#parser = new EventParser(maxMessageBytes, this.#onEvent.bind(this));
     source.read(this);
   }
@@ -104,8 +109,7 @@ export class EventMessages implements BodySink, AsyncIterableIterator<Message> {
   }
 
   #onEvent(data: Buffer, type: string): void {
-    // Other types of events are none of MCP; browsers ignore them as well.
-    if (type !== "" && type !== "message") return;
+    if (type !== "" && type !== "message") return this.#onOther(data, type);
     const message = readMessage(data);
     if ("code" in message)
       throw new McpError(ERROR_CODES.internal, "the server sent a message that cannot be read", {
@@ -127,6 +131,11 @@ export class EventMessages implements BodySink, AsyncIterableIterator<Message> {
     if (error !== undefined) reader?.reject(error);
     else reader?.resolve({ done: true, value: undefined });
   }
+}
+
+/** Other types of events are none of Streamable HTTP; browsers ignore them as well. */
+function ignore(): void {
+  // There is nothing to do with them.
 }
 
 function destroy(source: BodyStream): void {

@@ -10,13 +10,14 @@ import type { RoutedExchange } from "../../exchange/exchange.ts";
 import { callOf } from "../call-record.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import type { Session, TargetSession } from "../session/session.ts";
-import { headersOfCall, type RoutingHeaders } from "./call-headers.ts";
+import { headersOfCall, NO_ROUTING } from "./call-headers.ts";
 import { compileEndpoint, type PickEndpoint } from "./endpoint.ts";
 import { EnteringTarget, sessionLost } from "./enter.ts";
 import { ListenStream } from "./listen-stream.ts";
 import { accepted, answerWith, passOn, readAnswer, type TargetAnswer } from "./read-answer.ts";
 import { ResponseStream } from "./response-stream.ts";
 import { sendCall } from "./send-call.ts";
+import { spanOf } from "./span-of-message.ts";
 import { withTraceContext } from "./trace-context.ts";
 import type { McpAnswer, Target, TargetMessage } from "./target.ts";
 import { HeaderList } from "../../../lib/header-list.ts";
@@ -142,7 +143,7 @@ export class HttpTarget implements Target {
       path: this.#path,
       headers,
       body: (sent: HeaderList) => withTraceContext(message, sent),
-      span: this.#spanOf(out),
+      span: spanOf(this.name, out),
     };
     const response = await sendCall(request, endpoint, caller, { upstream: this.#deps.upstream, rule: this.#rule });
     const answer = await readAnswer(response, caller.responseLimitBytes);
@@ -206,29 +207,7 @@ export class HttpTarget implements Target {
       throw new McpError(ERROR_CODES.internal, "the server did not answer the request", { status: 500 });
     return answerWith(answer.message);
   }
-
-  #spanOf({ message: { kind, method }, name }: TargetMessage): { name: string; attributes: readonly Attribute[] } {
-    if (method === undefined || kind === "result" || kind === "error")
-      return { name: `response ${this.name}`, attributes: [["mcp.target", this.name]] };
-    const isTool = method === "tools/call" && name !== undefined;
-    const attributes: Attribute[] = [
-      ["mcp.target", this.name],
-      ["mcp.method.name", method],
-    ];
-    if (isTool) attributes.push(["gen_ai.tool.name", name]);
-    return { name: `${method} ${this.name}${isTool ? `_${name}` : ""}`, attributes };
-  }
 }
-
-const NO_ROUTING: RoutingHeaders = {
-  accept: "text/event-stream",
-  hasBody: false,
-  version: undefined,
-  sessionId: undefined,
-  method: undefined,
-  name: undefined,
-  lastEventId: undefined,
-};
 
 /** Whether the target no longer knows the session: 404 to a request that carried its id, and nothing else. */
 function isLost(answer: TargetAnswer, usedId: string | undefined): boolean {

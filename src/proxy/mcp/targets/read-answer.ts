@@ -24,7 +24,7 @@ export type TargetAnswer =
 /** @throws McpError, ProxyError */
 export async function readAnswer(response: UpstreamResponse, limitBytes: number): Promise<TargetAnswer> {
   const { status, headers } = response;
-  const body = decoded(response);
+  const body = decodedBody(response);
   const type = (headers.get("content-type") ?? "").toLowerCase();
   if (status >= 400) return { kind: "refused", status, headers, body: await readWhole(body, limitBytes) };
   if (status === 202 || status === 204) {
@@ -51,7 +51,8 @@ export async function readAnswer(response: UpstreamResponse, limitBytes: number)
 
 const NULL = Buffer.from("null");
 
-function decoded({ headers, body }: UpstreamResponse): BodyStream | null {
+/** @throws McpError for an unknown content coding */
+export function decodedBody({ headers, body }: UpstreamResponse): BodyStream | null {
   if (body === null) return null;
   const coding = codingOf(headers.getAll("content-encoding").join(","));
   if (coding === null) return body;

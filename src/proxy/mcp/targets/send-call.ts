@@ -12,7 +12,7 @@ import { ProxyError, type ProxyErrorCode } from "../../exchange/errors.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
 import { beginCallSpan } from "../../observability/tracing/call-span.ts";
 import { fixedVersion } from "../../upstream/http-version.ts";
-import type { UpstreamResponse } from "../../upstream/upstream.ts";
+import type { UpstreamRequest, UpstreamResponse } from "../../upstream/upstream.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 
 export interface TargetRequest {
@@ -24,6 +24,8 @@ export interface TargetRequest {
   readonly body: (headers: HeaderList) => Buffer | null;
   /** Name and attributes of the span. */
   readonly span: { readonly name: string; readonly attributes: readonly Attribute[] };
+  /** What ends the call where it outlives the client's request; it then has no time limit of its own. */
+  readonly lifetime?: UpstreamRequest["abort"];
 }
 
 /** @throws McpError when the target cannot be reached; ProxyError when the request ended or took too long */
@@ -51,7 +53,7 @@ export async function sendCall(
       headers,
       body,
       ...deadlineOfCall(caller, performance.now(), http?.requestTimeoutMs || Infinity),
-      abort: caller,
+      ...(request.lifetime === undefined ? { abort: caller } : { abort: request.lifetime, deadlineAtMs: undefined }),
     });
     const answer = { ...response };
     if (attempt.readsBody) await attempt.answeredWithBody(answer);

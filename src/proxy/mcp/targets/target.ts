@@ -1,5 +1,6 @@
 /**
- * The interface of one configured MCP server to the multiplexer. `http-target.ts` implements it for Streamable HTTP.
+ * The interface of one configured MCP server to the multiplexer. `http-target.ts` implements it for Streamable HTTP,
+ * `sse-target.ts` for HTTP+SSE.
  */
 import type { HeaderList } from "../../../lib/header-list.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
