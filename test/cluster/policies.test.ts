@@ -17,6 +17,18 @@ metadata: {name: users}
 stringData: {.htaccess: "alice:$apr1$saltsalt$LrttParrLPdxvgutaSXWJ0"}
 `;
 
+const POOL = `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: pool}
+spec:
+  ai:
+    provider:
+      custom:
+        formats: [{type: Completions}]
+        backendRef: {group: inference.networking.k8s.io, kind: InferencePool, name: pool}
+`;
+
 test("policies of all kinds work on a cluster as they do from files", async (t) => {
   const context = contextOf(t);
   const server = await startCluster(context);
@@ -98,14 +110,12 @@ test("policies of all kinds work on a cluster as they do from files", async (t) 
   await t.test(
     "what this version does not enforce is in the status with its path, and closes what it would protect",
     async () => {
-      const mcp = `mcp: {resourceMetadata: {a: "b"}}`;
-      const providers = `providers: [{issuer: "https://a.test", jwks: {inline: '{"keys": []}'}}]`;
-      await apply(routePolicy("mcp", "web", `  traffic: {jwtAuthentication: {${providers}, ${mcp}}}`));
+      await apply(POOL, route("web", "pool"));
       await becomes(500);
       await eventually(async () => {
-        const path = `{.status.ancestors[0].conditions[?(@.type=="Accepted")].message}`;
-        const message = await server.kubectl(["get", "gwpolicy", "mcp", "-o", `jsonpath=${path}`]);
-        assert.match(message, /spec\.traffic\.jwtAuthentication\.mcp/);
+        const path = `{.status.conditions[?(@.type=="Accepted")].message}`;
+        const message = await server.kubectl(["get", "gwbackend", "pool", "-o", `jsonpath=${path}`]);
+        assert.match(message, /spec\.ai\.provider\.custom\.backendRef.* not served yet/);
       });
     },
   );

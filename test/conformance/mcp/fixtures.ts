@@ -5,7 +5,7 @@
 export type Params = Readonly<Record<string, unknown>>;
 
 /** What a tool may do while it runs. */
-export interface Running {
+interface Running {
   readonly progressToken: string | number | undefined;
   notify(method: string, params: Params): Promise<void>;
   /** Asks the client, in versions where a server may. */
@@ -21,7 +21,7 @@ const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwA
 const WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
 const IMAGE = { type: "image", data: PNG, mimeType: "image/png" };
 
-export const textOf = (text: string): object => ({ type: "text", text });
+const textOf = (text: string): object => ({ type: "text", text });
 const said = (text: string): object => ({ content: [textOf(text)] });
 const embedded = (uri: string, mimeType: string, text: string): object => ({
   type: "resource",
