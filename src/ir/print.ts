@@ -16,7 +16,7 @@ import type { ApiKey } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { RESOURCE_SCHEMAS } from "./encode.ts";
 import type { Resource } from "./resource.ts";
 
-const MASK = "<masked>";
+const MASK = "<redacted>";
 
 /** Returns the message of a resource as JSON without its secrets. */
 export function printable(resource: Resource): JsonValue {

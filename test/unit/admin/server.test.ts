@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { test, type TestContext } from "node:test";
 import { startHealthServer, startMetricsServer, startReadinessServer } from "../../../src/admin/probe-servers.ts";
 import { startAdminServer } from "../../../src/admin/server.ts";
@@ -109,6 +110,18 @@ test("with a token, requests need it; the page asks for it", async (t) => {
   assert.equal((await ask("/config_dump", "Bearer second-token")).status, 200);
   token = "";
   assert.equal((await ask("/config_dump", "Bearer ")).status, 401);
+});
+
+test("the page runs its own script alone, and is shown in no other page", async (t) => {
+  const { url } = await admin(t, () => Promise.resolve("secret"));
+  const page = await call(url);
+  const [, script = ""] = /<script>([^]*)<\/script>/.exec(page.body) ?? [];
+  const digest = createHash("sha256").update(script).digest("base64");
+  const policy = String(page.headers["content-security-policy"]);
+  assert.match(script, /Bearer/);
+  assert.ok(policy.includes(`script-src 'sha256-${digest}';`), policy);
+  assert.ok(policy.includes("frame-ancestors 'none'"), policy);
+  assert.equal(page.headers["x-content-type-options"], "nosniff");
 });
 
 test("memory figures are bytes above zero", async (t) => {
