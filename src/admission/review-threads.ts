@@ -43,6 +43,8 @@ interface Job {
 
 interface Thread {
   readonly worker: Worker;
+  /** A thread takes jobs once it has loaded the validators; until then they wait for whichever thread is free first. */
+  isReady: boolean;
   job: Job | undefined;
 }
 
@@ -106,8 +108,9 @@ class Threads implements ReviewThreads {
 
   #assign(): void {
     if (this.#isClosed) return;
-    for (const thread of this.#threads) if (thread.job === undefined) this.#give(thread);
-    if (this.#waiting.length > 0 && this.#threads.size < this.#maxThreads) this.#give(this.#start());
+    for (const thread of this.#threads) if (thread.isReady && thread.job === undefined) this.#give(thread);
+    const isStarting = [...this.#threads].some(({ isReady }) => !isReady);
+    if (this.#waiting.length > 0 && !isStarting && this.#threads.size < this.#maxThreads) this.#start();
   }
 
   #give(thread: Thread): void {
@@ -127,12 +130,14 @@ class Threads implements ReviewThreads {
       workerData,
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
     });
-    const thread: Thread = { worker, job: undefined };
+    const thread: Thread = { worker, isReady: false, job: undefined };
     this.#threads.add(thread);
     worker.on("message", (answer: ReviewAnswer | "ready") => {
-      if (answer === "ready") return;
-      thread.job?.settle(answer);
-      thread.job = undefined;
+      if (answer === "ready") thread.isReady = true;
+      else {
+        thread.job?.settle(answer);
+        thread.job = undefined;
+      }
       this.#assign();
     });
     worker.on("error", (error) => log.error("review thread failed", { error: messageOf(error) }));
@@ -142,7 +147,9 @@ class Threads implements ReviewThreads {
 
   #lost(thread: Thread): void {
     this.#threads.delete(thread);
-    thread.job?.settle(unanswerable(500, "the object could not be checked", "its thread ended"));
+    // A thread that ends before it is ready costs one review, so that threads which cannot start are not started for ever.
+    const job = thread.isReady ? thread.job : this.#waiting.shift();
+    job?.settle(unanswerable(500, "the object could not be checked", "its thread ended"));
     thread.job = undefined;
     this.#assign();
   }
