@@ -3,6 +3,7 @@
  * protocol. `../graph.ts` derives a view of each such Service, so that other Services and other changes recompute no
  * backend; `mcp.ts` makes the targets.
  */
+import type { FullLabelSelector, McpSelector } from "../../../generated/types/mcp.ts";
 import { matchesSelector, type LabelSelector, type Labels } from "../../api/label-selector.ts";
 import type { KubeObject } from "../../api/object.ts";
 import type { Service } from "../../api/core.ts";
@@ -82,7 +83,7 @@ interface SelectContext extends McpServiceCollections {
 
 /** Returns the servers in the order of their names. */
 export function selectTargets(
-  selector: { readonly namespaces?: LabelSelector; readonly services?: LabelSelector },
+  selector: McpSelector,
   { namespace, mcpServices, namespaces, read, error: report }: SelectContext,
 ): SelectedTarget[] {
   const wanted: Selectors = {
@@ -121,7 +122,7 @@ function isSectionName(text: string): boolean {
 }
 
 /** Copies a selector, so that every member counts as read although it may match nothing yet. */
-function readSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelector, report: Report): LabelSelector {
+function readSelector({ matchLabels = {}, matchExpressions = [] }: FullLabelSelector, report: Report): LabelSelector {
   return {
     matchLabels: { ...matchLabels },
     matchExpressions: matchExpressions.map(({ key, operator, values = [] }, at) => {

@@ -60,7 +60,7 @@ test("the status of an object names each field of the README's list that the obj
       : places.flatMap((place) => entries.map(({ name }) => `${place}.${name}`)).filter((path) => !isNamed(kind, path)),
   );
   assert.deepEqual(silent, []);
-  assert.ok(parts.length > 4);
+  assert.ok(parts.length > 0);
 
   function isNamed(kind: string, path: string): boolean {
     const object = {
