@@ -18,9 +18,11 @@ export async function ask({ url, headers }: Access, question: Question): Promise
   const { client, body, model, isStreamed } = question;
   const isGemini = client === "Gemini";
   const sent = { ...(isGemini ? {} : { model }), ...body, ...(isStreamed && !isGemini ? { stream: true } : {}) };
+  // A connection for each request: servers close idle ones, and a request that meets the end of one is not repeated.
+  const fields = { "content-type": "application/json", connection: "close", "anthropic-version": "2023-06-01" };
   const answer = await fetch(`${url}${pathOf(question)}`, {
     method: "POST",
-    headers: { "content-type": "application/json", "anthropic-version": "2023-06-01", ...headers },
+    headers: { ...fields, ...headers },
     body: JSON.stringify(sent),
   });
   const text = await answer.text();
