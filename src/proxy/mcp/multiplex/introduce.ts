@@ -3,7 +3,7 @@
  * (`introductions.ts`).
  */
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
-import type { Message } from "../message/message.ts";
+import { leaveUnlessResult } from "../targets/leave-unless-result.ts";
 import type { McpAnswer, Target } from "../targets/target.ts";
 import { answerWith, errorTo, responseTo } from "./answers.ts";
 import { fanOut } from "./fan-out.ts";
@@ -39,21 +39,6 @@ export async function initialize(server: Server, request: ClientRequest): Promis
   } catch (error) {
     await leave();
     throw error;
-  }
-}
-
-async function* leaveUnlessResult(
-  messages: McpAnswer["messages"],
-  leave: () => Promise<void>,
-): AsyncGenerator<Message> {
-  let isEntered = false;
-  try {
-    for await (const message of messages) {
-      isEntered = message.kind === "result";
-      yield message;
-    }
-  } finally {
-    if (!isEntered) await leave();
   }
 }
 

@@ -12,7 +12,6 @@ import { discard } from "../../exchange/discard.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
 import { startDeadline } from "../../upstream/deadline.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
-import type { Message } from "../message/message.ts";
 import type { Session, TargetSession } from "../session/session.ts";
 import { headersOfCall, NO_ROUTING } from "./call-headers.ts";
 import { compileEndpoint, type PickEndpoint } from "./endpoint.ts";
@@ -26,6 +25,7 @@ import type { SseConnection } from "./sse-connection.ts";
 import { connectionsOf, type SseConnections } from "./sse-connections.ts";
 import type { McpAnswer, Target, TargetMessage } from "./target.ts";
 import { withTraceContext } from "./trace-context.ts";
+import { leaveUnlessResult } from "./leave-unless-result.ts";
 
 /** What a post led to: the messages up to the response to a request, nothing to wait for, or a refusal. */
 type Posted = MessageQueue | Extract<TargetAnswer, { kind: "accepted" | "refused" }>;
@@ -87,7 +87,7 @@ export class SseTarget implements Target {
       own.entered = "push" in posted;
       if (!("push" in posted)) connection.close();
       const answer = toAnswer(posted);
-      return { ...answer, messages: closeUnlessResult(answer.messages, connection) };
+      return { ...answer, messages: leaveUnlessResult(answer.messages, () => connection.close()) };
     } catch (error) {
       connection.close();
       throw error;
@@ -213,17 +213,4 @@ function limitQueue(queue: MessageQueue, caller: RoutedExchange, timeoutMs: numb
 function toAnswer(posted: Posted): McpAnswer {
   if ("push" in posted) return { ...accepted(), status: 200, messages: posted, cancel: () => posted.cancel() };
   return posted.kind === "refused" ? passOn(posted) : accepted();
-}
-
-/** A session that the server refuses leaves no stream behind. */
-async function* closeUnlessResult(messages: McpAnswer["messages"], connection: SseConnection): AsyncGenerator<Message> {
-  let isEntered = false;
-  try {
-    for await (const message of messages) {
-      isEntered = message.kind === "result";
-      yield message;
-    }
-  } finally {
-    if (!isEntered) connection.close();
-  }
 }
