@@ -6,6 +6,7 @@ import { defineGatewayKinds, defineOurKinds } from "../support/kubernetes/cluste
 import { startApiServer } from "../testbed/api-server.ts";
 import { pathOf, type ChurnForm, type Weighed } from "./churn.ts";
 import { inspected } from "./inspector.ts";
+import { backend, backendRef, gateway, route, service, slice } from "./objects.ts";
 import { MOCK_PORT, OTHER_MOCK_PORT } from "./peers.ts";
 import { start, type Running } from "./process.ts";
 
@@ -162,65 +163,6 @@ function startOwn(args: readonly string[], port: number, path: string): Promise<
   return start(command, new URL(`http://127.0.0.1:${port}/${path}`), START_LIMIT_MS);
 }
 
-function gateway(port: number): object {
-  return {
-    apiVersion: "gateway.networking.k8s.io/v1",
-    kind: "Gateway",
-    metadata: { name: "bench", namespace: "default" },
-    spec: { gatewayClassName: "gwproxy", listeners: [{ name: "http", port, protocol: "HTTP" }] },
-  };
-}
-
-function backend(name: string, port: number): object {
-  const metadata = { name, namespace: "default" };
-  return {
-    apiVersion: "gwproxy.dev/v1alpha1",
-    kind: "GwBackend",
-    metadata,
-    spec: { static: { host: "127.0.0.1", port } },
-  };
-}
-
-function backendRef(name: string): object {
-  return { group: "gwproxy.dev", kind: "GwBackend", name };
-}
-
 function churnRoute(number: number, version: number): object {
   return route(`churn-${number}`, pathOf(number, version), backendRef("plain"));
-}
-
-function route(name: string, prefix: string, to: object): object {
-  return {
-    apiVersion: "gateway.networking.k8s.io/v1",
-    kind: "HTTPRoute",
-    metadata: { name, namespace: "default" },
-    spec: {
-      parentRefs: [{ name: "bench" }],
-      rules: [{ matches: [{ path: { type: "PathPrefix", value: prefix } }], backendRefs: [to] }],
-    },
-  };
-}
-
-function service(): object {
-  return {
-    apiVersion: "v1",
-    kind: "Service",
-    metadata: { name: "flapping", namespace: "default" },
-    spec: { ports: [{ name: "http", port: 80 }] },
-  };
-}
-
-function slice(at: number, address: string, port: number, owner = "flapping"): object {
-  return {
-    apiVersion: "discovery.k8s.io/v1",
-    kind: "EndpointSlice",
-    metadata: {
-      name: `${owner}-${at}`,
-      namespace: "default",
-      labels: { "kubernetes.io/service-name": owner },
-    },
-    addressType: "IPv4",
-    endpoints: [{ addresses: [address], conditions: { ready: true } }],
-    ports: [{ name: "http", port }],
-  };
 }

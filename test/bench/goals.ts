@@ -2,6 +2,7 @@
 import { median, percentile, printTable } from "./report.ts";
 import { valueOf, type Results } from "./results.ts";
 import { ROWS, type RowName } from "./rows.ts";
+import { SCALE_FIGURES, type Figure } from "./scale.ts";
 import type { StreamKind } from "./streams.ts";
 
 interface Goal {
@@ -56,6 +57,10 @@ const GOALS: readonly Goal[] = [
   { title: "memory idle", limit: 90, unit: "MiB", of: ({ results }) => middle(results.idleMiB) },
   churned("change to traffic in the file form, worst 99th percentile", "file", 100),
   churned("change to traffic through an API server, the same", "cluster", 250),
+  ...scaledGoals("5000 routes", { edit: 250, start: 8_000, controller: 220, plane: 3_000 }),
+  ...scaledGoals("40000 routes", { edit: 400, start: 45_000, controller: 900, plane: 15_000 }),
+  scaled("200 Gateways", "deployedMs", 60_000, "ms"),
+  scaled("200 Gateways", "editWrites", 1, ""),
   {
     title: "failed requests while routes and endpoints change",
     limit: 0,
@@ -121,6 +126,30 @@ function churned(title: string, form: string, limit: number): Goal {
       return phases && Math.max(...phases.map(({ milliseconds }) => percentile(milliseconds, 0.99) ?? Infinity));
     },
   };
+}
+
+interface ScaleLimits {
+  readonly edit: number;
+  readonly start: number;
+  readonly controller: number;
+  readonly plane: number;
+}
+
+function scaledGoals(run: string, limits: ScaleLimits): Goal[] {
+  return [
+    scaled(run, "editMs", limits.edit, "ms"),
+    scaled(run, "controllerStartMs", limits.start, "ms"),
+    scaled(run, "controllerMiB", limits.controller, "MiB"),
+    scaled(run, "planeStartMs", limits.plane, "ms"),
+    scaled(run, "writesPerRoute", 1, ""),
+    scaled(run, "restartWrites", 0, ""),
+    scaled(run, "churnWrites", 0, ""),
+  ];
+}
+
+function scaled(run: string, name: Figure, limit: number, unit: Goal["unit"]): Goal {
+  const of: Goal["of"] = ({ results }) => results.scaled.find(({ title }) => title === run)?.figures[name];
+  return { title: `${run}: ${SCALE_FIGURES[name]}`, limit, unit, of };
 }
 
 function middle(byColumn: ReadonlyMap<string, readonly number[]>): number | undefined {

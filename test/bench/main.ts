@@ -22,10 +22,12 @@ import { start, type Running } from "./process.ts";
 import { figure } from "./report.ts";
 import { measureStreams, streamTable } from "./streams.ts";
 import { reportTable } from "./reports.ts";
+import { measureScale, scaleTable } from "./scale.ts";
 import { emptyResults, keyOf, loadTables, type Results } from "./results.ts";
 import { ROWS, SPECIAL_ROWS, type Row } from "./rows.ts";
 
 const USAGE = `usage: node --import tsx test/bench/main.ts [--only row,row] [--peers name,name] [--seconds 2] [--rounds 3]
+  [--routes 5000,40000]  sizes of the row "scale"
 rows: ${[...ROWS.map(({ name }) => name), ...SPECIAL_ROWS].join(", ")}
 peers: ${PEERS.map(({ name }) => name).join(", ")}
 `;
@@ -36,6 +38,8 @@ interface Options {
   readonly peers: readonly Peer[];
   readonly seconds: number;
   readonly rounds: number;
+  /** Sizes of the row "scale". */
+  readonly routes: readonly number[];
 }
 
 const CHURN: ChurnSizes = { routes: 3_000, most: 5_000, editSeconds: 60, singles: 200, rounds: 10 };
@@ -71,6 +75,8 @@ async function main(): Promise<void> {
     await compare(options, tools, folder, results);
     if (options.special.has("streams")) results.streams.push(...(await measureStreams(tools, folder)));
     await measureChurn(options, tools, folder, results);
+    if (options.special.has("scale"))
+      results.scaled.push(...(await measureScale(await buildPackage(), options.routes)));
     report(options, results);
   } finally {
     for (const mock of mocks) await mock.stop();
@@ -89,6 +95,7 @@ function readOptions(): Options {
       peers: { type: "string" },
       seconds: { type: "string", default: "2" },
       rounds: { type: "string", default: "3" },
+      routes: { type: "string", default: "5000" },
       help: { type: "boolean", default: false },
     },
   });
@@ -98,13 +105,13 @@ function readOptions(): Options {
     PEERS.map(({ name }) => name),
   );
   const [seconds, rounds] = [Number(values.seconds), Number(values.rounds)];
+  const routes = values.routes.split(",").map(Number);
   if (
     values.help ||
     names === undefined ||
     peers === undefined ||
     !(seconds > 0) ||
-    !Number.isInteger(rounds) ||
-    rounds < 1
+    ![rounds, ...routes].every((count) => Number.isInteger(count) && count > 0)
   ) {
     process.stderr.write(USAGE);
     process.exit(values.help ? 0 : 2);
@@ -115,6 +122,7 @@ function readOptions(): Options {
     peers: PEERS.filter(({ name }) => peers.has(name)),
     seconds,
     rounds,
+    routes,
   };
 }
 
@@ -216,6 +224,7 @@ function report(options: Options, results: Results): void {
   const columns = options.peers.map(({ name }) => name).filter((name) => !results.missing.has(name));
   process.stdout.write(`\n${loadTables(results, rows, columns, rounds)}`);
   if (results.churned.length > 0) process.stdout.write(`\n${churnTables(results.churned)}`);
+  if (results.scaled.length > 0) process.stdout.write(`\n${scaleTable(results.scaled)}`);
   if (results.streams.length > 0) process.stdout.write(`\n${streamTable(results.streams)}`);
   process.stdout.write(`\n${goalTable(results)}`);
   for (const [name, reason] of results.missing) process.stdout.write(`${name} ${reason}\n`);

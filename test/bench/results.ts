@@ -3,6 +3,7 @@ import type { Churned } from "./churn.ts";
 import type { Load } from "./load.ts";
 import { figure, median, printTable } from "./report.ts";
 import type { Row, RowName } from "./rows.ts";
+import type { Scaled } from "./scale.ts";
 import type { StreamMemory } from "./streams.ts";
 
 export interface Results {
@@ -16,6 +17,7 @@ export interface Results {
   readonly missing: Map<string, string>;
   readonly streams: StreamMemory[];
   readonly churned: Churned[];
+  readonly scaled: Scaled[];
 }
 
 export function emptyResults(): Results {
@@ -27,6 +29,7 @@ export function emptyResults(): Results {
     missing: new Map(),
     streams: [],
     churned: [],
+    scaled: [],
   };
 }
 

@@ -123,5 +123,6 @@ export const SPECIAL_ROWS = [
   "streams",
   "churn",
   "churn-cluster",
+  "scale",
   "startup",
 ] as const;
