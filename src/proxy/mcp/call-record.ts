@@ -6,6 +6,7 @@ import { hash } from "node:crypto";
 import { Attributes, readers } from "../exchange/attributes.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
 import type { McpCallInfo } from "../exchange/mcp-call-info.ts";
+import type { CallLifetime } from "./call-lifetime.ts";
 import type { McpError } from "./mcp-error.ts";
 import type { Message } from "./message/message.ts";
 import { findMember, textOf } from "./message/spans.ts";
@@ -25,6 +26,8 @@ const DIGEST_DIGITS = 16;
 class CallRecord implements McpCallInfo {
   readonly method: string;
   error: McpCallInfo["error"] = undefined;
+  /** Set when the calls of the message do not end with the client; they end with the exchange otherwise. */
+  lifetime: CallLifetime | undefined;
   readonly #message: Message;
   readonly #sessionId: string | undefined;
   readonly #row: Method | undefined;

@@ -3,6 +3,7 @@
  * targets say before they respond has a place.
  */
 import type { Reply } from "../../exchange/exchange.ts";
+import type { CallLifetime } from "../call-lifetime.ts";
 import { readMessage, type Message } from "../message/message.ts";
 import type { McpAnswer } from "../targets/target.ts";
 import { acceptedReply, EventBody, eventReply } from "./write-answer.ts";
@@ -11,14 +12,19 @@ import { acceptedReply, EventBody, eventReply } from "./write-answer.ts";
 type Handle = (message: Message) => Promise<McpAnswer | undefined>;
 type PrintFailure = (error: unknown, id: string | undefined) => Buffer;
 
-export async function answerBatch(messages: readonly Message[], handle: Handle, print: PrintFailure): Promise<Reply> {
+/** @param lifetime of the calls, which go on when the client leaves */
+export async function answerBatch(
+  messages: readonly Message[],
+  handle: Handle,
+  print: PrintFailure,
+  lifetime: CallLifetime | undefined,
+): Promise<Reply> {
   for (const message of messages) if (message.kind !== "request") await handle(message);
   const requests = messages.filter(({ kind }) => kind === "request");
   if (requests.length === 0) return acceptedReply();
   const batch = new BatchAnswers(requests, handle, print);
-  return eventReply(
-    new EventBody(batch, { view: ({ bytes }) => bytes, printFailure: undefined, cancel: () => batch.cancel() }),
-  );
+  const cancel = (): void => batch.cancel();
+  return eventReply(new EventBody(batch, { view: ({ bytes }) => bytes, printFailure: undefined, cancel, lifetime }));
 }
 
 class BatchAnswers implements AsyncIterable<Message> {

@@ -6,6 +6,7 @@
 import { HeaderList } from "../../../lib/header-list.ts";
 import { VERSION } from "../../../lib/version.ts";
 import type { Reply, RoutedExchange } from "../../exchange/exchange.ts";
+import { CallLifetime } from "../call-lifetime.ts";
 import { callOf, recordCall } from "../call-record.ts";
 import { ERROR_CODES, McpError, printError } from "../mcp-error.ts";
 import type { Message } from "../message/message.ts";
@@ -21,7 +22,7 @@ import { negotiatedVersion, readInitialize } from "./initialize.ts";
 import { InvalidMessage, readPost, requireEventStream, type Post } from "./read-post.ts";
 import { checkModernNotification, checkModernRequest, refuseHiddenVersion, unknownMethod } from "./routing-headers.ts";
 import { ASSUMED_VERSION, checkVersion, HIGHEST_SESSION_VERSION, isModern } from "./versions.ts";
-import { acceptedReply, answerReply, jsonReply } from "./write-answer.ts";
+import { acceptedReply, answerReply, EventBody, jsonReply } from "./write-answer.ts";
 
 const SESSION_HEADER = "mcp-session-id";
 
@@ -137,15 +138,30 @@ export class StreamableHttp {
     return reply;
   }
 
+  /** A client that leaves has not cancelled its requests. */
   async #inSession(post: Post, header: string | undefined, exchange: RoutedExchange): Promise<Reply> {
+    const call = callOf(exchange);
+    if (call === undefined) return this.#answer(post, header, exchange);
+    call.lifetime = new CallLifetime(exchange);
+    let reply: Reply | undefined;
+    try {
+      return (reply = await this.#answer(post, header, exchange));
+    } finally {
+      // A stream ends the calls when it has been read.
+      if (!(reply?.body instanceof EventBody)) call.lifetime.endAbandoned();
+    }
+  }
+
+  async #answer(post: Post, header: string | undefined, exchange: RoutedExchange): Promise<Reply> {
     const session = this.#findSession(header, exchange);
     const version = header ?? session.client.version;
     post.checkBatch(version);
     const inbound: Inbound = { exchange, version, isModern: false, session };
-    if (post.isBatch) return answerBatch(post.messages, (message) => this.#handle(message, inbound), printFailure);
+    const handle = (message: Message): Promise<McpAnswer | undefined> => this.#handle(message, inbound);
+    if (post.isBatch) return answerBatch(post.messages, handle, printFailure, callOf(exchange)?.lifetime);
     const [message] = post.messages;
     if (message === undefined) return acceptedReply();
-    const answer = await this.#handle(message, inbound);
+    const answer = await handle(message);
     return answer === undefined ? acceptedReply() : this.#reply(message, exchange, answer);
   }
 
@@ -214,8 +230,10 @@ export class StreamableHttp {
 
   /** Ends the sessions of one request when its answer was sent. */
   #endAfter(exchange: RoutedExchange, session: Session): void {
-    const { multiplexer } = this.#options;
-    exchange.onDone(() => void multiplexer.end(session, exchange));
+    const end = (): void => void this.#options.multiplexer.end(session, exchange);
+    const lifetime = callOf(exchange)?.lifetime;
+    if (lifetime === undefined) exchange.onDone(end);
+    else lifetime.onEnd(end);
   }
 
   #reply({ id }: Message, exchange: RoutedExchange, answer: McpAnswer): Reply {
@@ -224,10 +242,11 @@ export class StreamableHttp {
       call?.answered(message);
       return message.bytes;
     };
-    return answerReply(answer, view, (error) => {
+    const print = (error: unknown): Buffer => {
       if (error instanceof McpError) call?.failed(error);
       return printFailure(error, id);
-    });
+    };
+    return answerReply(answer, view, print, call?.lifetime);
   }
 
   #refuseMethod(): Reply {

@@ -5,6 +5,7 @@
 import { HeaderList } from "../../../lib/header-list.ts";
 import type { BodySink, BodyStream } from "../../exchange/body.ts";
 import type { Reply } from "../../exchange/exchange.ts";
+import type { CallLifetime } from "../call-lifetime.ts";
 import type { Message } from "../message/message.ts";
 import type { McpAnswer } from "../targets/target.ts";
 
@@ -29,10 +30,11 @@ export function answerReply(
   { status, headers, body, only, messages, cancel }: McpAnswer,
   view: (message: Message) => Buffer,
   printFailure: PrintFailure,
+  lifetime?: CallLifetime,
 ): Reply {
   if (body !== undefined) return { status, headers, body, upstream: true };
   if (only !== undefined) return jsonReply(view(only));
-  return eventReply(new EventBody(messages, { view, printFailure, cancel }));
+  return eventReply(new EventBody(messages, { view, printFailure, cancel, lifetime }));
 }
 
 export function eventReply(body: BodyStream): Reply {
@@ -54,6 +56,8 @@ interface EventBodyOptions {
   readonly view: (message: Message) => Buffer;
   readonly printFailure: PrintFailure;
   readonly cancel: () => void;
+  /** Set when the messages are read to their end although the client has left. */
+  readonly lifetime: CallLifetime | undefined;
 }
 
 /** A stream of events. It takes the next message only when the client has room for it. */
@@ -62,6 +66,8 @@ export class EventBody implements BodyStream {
   readonly #options: EventBodyOptions;
   #room: PromiseWithResolvers<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #sink: BodySink | undefined;
+  #isRead = false;
   #isOver = false;
 
   constructor(messages: AsyncIterable<Message> | Iterable<Message>, options: EventBodyOptions) {
@@ -72,7 +78,8 @@ export class EventBody implements BodyStream {
   read(sink: BodySink): void {
     this.#timer = setInterval(comment, COMMENT_MS, sink);
     this.#timer.unref();
-    void this.#write(sink);
+    this.#sink = sink;
+    void this.#write();
   }
 
   resume(): void {
@@ -82,33 +89,52 @@ export class EventBody implements BodyStream {
 
   destroy(): void {
     if (this.#isOver) return;
-    this.#end();
-    this.#options.cancel();
+    this.#sink = undefined;
+    clearInterval(this.#timer);
+    if (this.#options.lifetime?.abandon() !== true) {
+      this.#end();
+      this.#options.cancel();
+    } else if (!this.#isRead) void this.#write();
     this.resume();
   }
 
-  async #write(sink: BodySink): Promise<void> {
-    const { view, printFailure } = this.#options;
+  async #write(): Promise<void> {
+    this.#isRead = true;
     try {
       for await (const message of this.#messages) {
         if (this.#isOver) return;
-        if (sink.data(eventOf(view(message)))) continue;
+        if (this.#sink === undefined ? this.#drop(message) : this.#send(message, this.#sink)) continue;
         this.#room = Promise.withResolvers();
         await this.#room.promise;
         if (this.#isOver) return;
       }
     } catch (error) {
-      if (this.#isOver) return;
-      if (printFailure !== undefined) sink.data(eventOf(printFailure(error)));
+      const { printFailure } = this.#options;
+      if (!this.#isOver && printFailure !== undefined) this.#sink?.data(eventOf(printFailure(error)));
     }
     if (this.#isOver) return;
     this.#end();
-    sink.end([]);
+    this.#sink?.end([]);
+  }
+
+  /** @returns whether the client has room for more */
+  #send(message: Message, sink: BodySink): boolean {
+    return sink.data(eventOf(this.#options.view(message)));
+  }
+
+  /** Drops what the target says to a client that has left. */
+  #drop({ bytes }: Message): boolean {
+    if (this.#options.lifetime?.drop(bytes.length) === true) return true;
+    this.#end();
+    this.#options.cancel();
+    this.resume();
+    return true;
   }
 
   #end(): void {
     this.#isOver = true;
     clearInterval(this.#timer);
+    this.#options.lifetime?.end();
   }
 }
 

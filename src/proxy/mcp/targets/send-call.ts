@@ -13,6 +13,7 @@ import type { RoutedExchange } from "../../exchange/exchange.ts";
 import { beginCallSpan } from "../../observability/tracing/call-span.ts";
 import { fixedVersion } from "../../upstream/http-version.ts";
 import type { UpstreamRequest, UpstreamResponse } from "../../upstream/upstream.ts";
+import { callOf } from "../call-record.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 
 export interface TargetRequest {
@@ -53,7 +54,8 @@ export async function sendCall(
       headers,
       body,
       ...deadlineOfCall(caller, performance.now(), http?.requestTimeoutMs || Infinity),
-      ...(request.lifetime === undefined ? { abort: caller } : { abort: request.lifetime, deadlineAtMs: undefined }),
+      abort: callOf(caller)?.lifetime ?? caller,
+      ...(request.lifetime === undefined ? {} : { abort: request.lifetime, deadlineAtMs: undefined }),
     });
     const answer = { ...response };
     if (attempt.readsBody) await attempt.answeredWithBody(answer);
