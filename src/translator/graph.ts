@@ -302,7 +302,7 @@ function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Co
   );
   const backends = graph.derive("backends", inputs.backends, (_key, backend, read) => {
     const collections = { ...context.secrets, ...context.referable };
-    const jwks = new JwksReader({ ...collections, ...jwksCollections }, read, backend.metadata.namespace ?? "");
+    const jwks = new JwksReader({ ...collections, ...jwksCollections }, read, objectId(backend));
     return translateBackend(backend, { ...collections, mcpServices, namespaces: inputs.namespaces, jwks }, read);
   });
   const documents = declareDocuments(graph, "documents of backends", backends, { services, slicesByService });

@@ -76,7 +76,7 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
       });
   const { view, unread } = trackAccess({ spec: backend.spec });
   const { spec } = view;
-  const needs = new ServiceReader(context, read, id.namespace);
+  const needs = new ServiceReader(context, read, id);
   const settingsContext = { secrets, services: needs, jwks: context.jwks };
   const { kind, uses = [] } = translateVariant(spec, {
     namespace: id.namespace,

@@ -49,7 +49,7 @@ export function translateModel(model: GwModel, context: ModelContext, read: Read
   const { view, unread } = trackAccess({ spec: rest });
   const { spec } = view;
   const error = within(report, "spec");
-  const services = new ServiceReader(context, read, namespace);
+  const services = new ServiceReader(context, read, id);
   const settings = { secrets: new SecretReader(context, read, namespace), services };
   const kind =
     spec.virtualModel === undefined

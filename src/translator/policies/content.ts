@@ -56,8 +56,8 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
   const report: Report = (path, message, severity = "error") =>
     void diagnostics.push({ code: "policy_invalid", severity, object: id, path, message });
   const secrets = new SecretReader(collections, read, id.namespace);
-  const services = new ServiceReader(collections, read, id.namespace);
-  const jwks = new JwksReader(collections, read, id.namespace);
+  const services = new ServiceReader(collections, read, id);
+  const jwks = new JwksReader(collections, read, id);
   const preRouting = traffic?.phase === "PreRouting";
   const context = { secrets, services, jwks, preRouting, report: within(report, "spec.traffic") };
   const units =
@@ -65,7 +65,7 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
       ? []
       : Object.values(UNIT_TRANSLATORS).flatMap((translator) => translator.translate(traffic, context) ?? []);
   const phase = preRouting ? Phase.PRE_ROUTING : Phase.POST_ROUTING;
-  const destinations = new ServiceReader(collections, read, id.namespace);
+  const destinations = new ServiceReader(collections, read, id);
   const settings = translateSettings(
     backend,
     { secrets, services: destinations, jwks },

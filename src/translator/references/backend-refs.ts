@@ -38,13 +38,13 @@ export interface Referrer {
 }
 
 /**
- * Decides which references into another namespace need a ReferenceGrant (GEP-709): those of routes and policies, those
- * of routes only, or none.
+ * Decides which references into another namespace need a ReferenceGrant (GEP-709): those of routes and of the kinds of
+ * this API, those of routes only, or none.
  */
 export type GrantMode = "route-and-policy" | "route" | "none";
 
-function needsGrant({ kind }: Referrer, mode: GrantMode): boolean {
-  return kind === "GwPolicy" ? mode === "route-and-policy" : mode !== "none";
+function needsGrant({ group }: Referrer, mode: GrantMode): boolean {
+  return group === GWPROXY_GROUP ? mode === "route-and-policy" : mode !== "none";
 }
 
 export function resolveBackend(

@@ -24,6 +24,13 @@ spec:
   targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: main}]
   traffic: {extAuth: {backendRef: {name: shop, namespace: other, port: 80}, grpc: {}}}
 ---
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: web, namespace: default}
+spec:
+  static: {host: web.test, port: 80}
+  policies: {tunnel: {backendRef: {name: shop, namespace: other, port: 80}}}
+---
 apiVersion: v1
 kind: Service
 metadata: {name: shop, namespace: other}
@@ -38,6 +45,7 @@ spec:
   from:
     - {group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: default}
     - {group: gwproxy.dev, kind: GwPolicy, namespace: default}
+    - {group: gwproxy.dev, kind: GwBackend, namespace: default}
   to: [{group: "", kind: Service}]
 `;
 
@@ -53,7 +61,7 @@ function refused(grantMode: GrantMode, text: string): string[] {
 }
 
 const MODES: readonly [GrantMode, readonly string[]][] = [
-  ["route-and-policy", ["GwPolicy", "HTTPRoute"]],
+  ["route-and-policy", ["GwBackend", "GwPolicy", "HTTPRoute"]],
   ["route", ["HTTPRoute"]],
   ["none", []],
 ];

@@ -19,12 +19,12 @@ import {
   type JwtKey,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Service } from "../../../api/core.ts";
-import { GWPROXY_GROUP, nameKey } from "../../../api/refs.ts";
+import { nameKey } from "../../../api/refs.ts";
 import type { Entry, Readable, ReadableIndex } from "../../../lib/collections/collection.ts";
 import type { Read } from "../../../lib/collections/graph.ts";
 import { parseDuration, timerMs } from "../../../lib/time/duration.ts";
 import type { JwksDocument, JwksRequest } from "../../../sources/remote/documents.ts";
-import { resolveBackend, type BackendCollections } from "../../references/backend-refs.ts";
+import { resolveBackend, type BackendCollections, type Referrer } from "../../references/backend-refs.ts";
 import { translateTlsPolicy } from "../../backends/backend-tls/content.ts";
 import { tlsPolicyOn } from "../../backends/backend-tls/targets.ts";
 import { translateTls } from "../../backends/settings/tls.ts";
@@ -60,13 +60,14 @@ const DEFAULT_CACHE = "5m";
 export class JwksReader implements RemoteKeys {
   readonly #collections: JwksCollections;
   readonly #read: Read;
-  readonly #namespace: string;
+  readonly #from: Referrer;
   readonly #requests = new Map<string, RemoteJwksRequest>();
 
-  constructor(collections: JwksCollections, read: Read, namespace: string) {
+  /** @param from the object with the references; a grant has to name its kind */
+  constructor(collections: JwksCollections, read: Read, from: Referrer) {
     this.#collections = collections;
     this.#read = read;
-    this.#namespace = namespace;
+    this.#from = from;
   }
 
   get requests(): RemoteJwksRequest[] {
@@ -106,11 +107,10 @@ export class JwksReader implements RemoteKeys {
   }
 
   #server(ref: NonNullable<RemoteJwks["backendRef"]>): Server | string {
-    const from = { group: GWPROXY_GROUP, kind: "GwPolicy", namespace: this.#namespace };
     const { serviceObjects, backendObjects } = this.#collections;
-    const found = resolveBackend(ref, from, this.#collections, this.#read);
+    const found = resolveBackend(ref, this.#from, this.#collections, this.#read);
     if (typeof found !== "string") return found.message;
-    const target = { namespace: ref.namespace ?? this.#namespace, name: ref.name };
+    const target = { namespace: ref.namespace ?? this.#from.namespace, name: ref.name };
     const name = nameKey(target);
     if (ref.kind === "GwBackend") {
       const { metadata, spec } = this.#read.get(backendObjects, name) ?? {};

@@ -10,27 +10,26 @@ import {
   type ExternalService,
   type Origin,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { GWPROXY_GROUP } from "../../../api/refs.ts";
 import type { Read } from "../../../lib/collections/graph.ts";
-import { resolveBackend, type BackendCollections } from "../../references/backend-refs.ts";
+import { resolveBackend, type BackendCollections, type Referrer } from "../../references/backend-refs.ts";
 import { withoutBrackets } from "../../../lib/network/local-address.ts";
 import type { Report } from "../../shared/report.ts";
 
 const URL_PARTS = /^(https?):\/\/(\[[0-9A-Fa-f:.]+\]|[^/?#@:[\]]+)(?::([0-9]{1,5}))?(\/[^?#]*)?$/;
 const MAX_PORT = 65_535;
 
-/** Resolves the external services of one policy, and collects the Backends among them. */
+/** Resolves the external services of one object, and collects the Backends among them. */
 export class ServiceReader {
   readonly #collections: BackendCollections;
   readonly #read: Read;
-  readonly #namespace: string;
+  readonly #from: Referrer;
   readonly #uses = new Set<string>();
 
-  /** @param namespace namespace of the policy, in which a reference without a namespace is looked up */
-  constructor(collections: BackendCollections, read: Read, namespace: string) {
+  /** @param from the object with the references; a grant has to name its kind */
+  constructor(collections: BackendCollections, read: Read, from: Referrer) {
     this.#collections = collections;
     this.#read = read;
-    this.#namespace = namespace;
+    this.#from = from;
   }
 
   /** Keys of the Backends resolved so far, sorted. */
@@ -41,8 +40,7 @@ export class ServiceReader {
   /** @param path path of the block that holds the reference, in the form that `report` expects */
   resolve({ backendRef, url }: PolicyEndpoint, path: string, report: Report): ExternalService {
     if (backendRef === undefined) return this.#origin(url ?? "", member(path, "url"), report);
-    const from = { group: GWPROXY_GROUP, kind: "GwPolicy", namespace: this.#namespace };
-    const found = resolveBackend(backendRef, from, this.#collections, this.#read);
+    const found = resolveBackend(backendRef, this.#from, this.#collections, this.#read);
     if (typeof found !== "string") return unresolved(found.message, member(path, "backendRef"), report);
     this.#uses.add(found);
     return create(ExternalServiceSchema, { place: { case: "backend", value: found } });
