@@ -48,11 +48,12 @@ verify: check ## Everything that must hold without running a test: generated fil
 	node codegen/main.ts --verify
 	node test/fields/main.ts --verify
 
-testbed: install ## Build what tests run against (etcd, kube-apiserver, kubectl, ratelimit, an ext server, a collector) into a cache outside the checkout
+testbed: install ## Build what tests run against (etcd, kube-apiserver, kubectl, ratelimit, an ext server, a collector, Helm) into a cache outside the checkout
 	bash test/testbed/build.sh kubernetes
 	bash test/testbed/build.sh services
 	bash test/testbed/build.sh metrics
 	bash test/testbed/build.sh telemetry
+	bash test/testbed/build.sh helm
 
 test: install testbed ## Run the tests: unit, feature and against a real API server
 	node --import tsx test/run.ts $(TESTS)

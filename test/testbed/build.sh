@@ -4,8 +4,9 @@
 # kubectl), node (beside them: kube-controller-manager, kube-scheduler, kubelet, kube-proxy, pause), conformance (the
 # Gateway API suite and its echo server), services (ratelimit, redis, ext: what policies call), telemetry (an OpenTelemetry
 # collector), metrics (a reader of expositions on Prometheus' own parser), protocols (h2spec and the client and server of
-# gRPC's interoperability cases) and spire (SPIRE's server and agent; needs a C compiler too). The cache of kubernetes and node is $GWPROXY_TESTBED, or a folder named after the
-# versions under ~/.cache; the others are named after their sums. Needs: go, and some minutes the first time.
+# gRPC's interoperability cases), spire (SPIRE's server and agent; needs a C compiler too) and helm. The cache of
+# kubernetes and node is $GWPROXY_TESTBED, or a folder named after the versions under ~/.cache; the others are named after
+# their sums. Needs: go, and some minutes the first time.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -43,7 +44,7 @@ print_only=
 [ "${1:-}" != --print ] || { print_only=1; shift; }
 part=${1:-kubernetes}
 
-if [[ " services telemetry metrics conformance protocols spire " == *" $part "* ]]; then
+if [[ " services telemetry metrics conformance protocols spire helm " == *" $part "* ]]; then
   sums=$(find "$here/$part" -type f | LC_ALL=C sort | xargs cat | openssl dgst -sha256 -r | cut -c1-8)
   bin=${XDG_CACHE_HOME:-$HOME/.cache}/gwproxy-testbed/$part-$sums/bin
 fi
@@ -88,8 +89,12 @@ if [ -z "$print_only" ]; then
       build spire-agent spire "-s -w" github.com/spiffe/spire/cmd/spire-agent
       build spire-server spire "-s -w" github.com/spiffe/spire/cmd/spire-server
       ;;
+    helm)
+      build helm helm "-s -w" helm.sh/helm/v4/cmd/helm
+      ;;
     *)
-      echo "build.sh: unknown part $part; there are kubernetes, node, conformance, services, telemetry, metrics, protocols and spire" >&2
+      echo "build.sh: unknown part $part; there are kubernetes, node, conformance, services, telemetry, metrics, protocols, spire" \
+        "and helm" >&2
       exit 2
       ;;
   esac

@@ -3,7 +3,16 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 
-export type Part = "kubernetes" | "node" | "conformance" | "services" | "telemetry" | "metrics" | "protocols" | "spire";
+export type Part =
+  | "kubernetes"
+  | "node"
+  | "conformance"
+  | "services"
+  | "telemetry"
+  | "metrics"
+  | "protocols"
+  | "spire"
+  | "helm";
 
 const built = new Map<Part, Promise<string>>();
 
