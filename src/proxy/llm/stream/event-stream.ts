@@ -4,9 +4,9 @@
  *
  *     total length (4) | length of the headers (4) | CRC-32 of these 8 bytes | headers | payload | CRC-32 of all before
  *
- * with big-endian numbers. The first checksum is verified before a length is believed, so a damaged length can neither
- * make the parser wait nor take memory. A frame that is complete in its piece is read in place; another one is gathered
- * in a buffer of its own size.
+ * with big-endian numbers. A frame that is complete in its piece is read in place, and its last checksum covers the
+ * lengths as well. Another one is gathered in a buffer of its own size; the first checksum is verified before its length
+ * is believed, so a damaged length can neither make the parser wait nor take memory.
  */
 import { crc32 } from "node:zlib";
 import { ProxyError } from "../../exchange/errors.ts";
@@ -37,8 +37,8 @@ export class EventStreamParser {
   #frame: Buffer | undefined;
   /** Bytes of the incomplete frame that have arrived. */
   #filled = 0;
-  /** Headers of the last event and the type that they name: most events of a stream have the same ones. */
-  #headers: Buffer = Buffer.alloc(0);
+  /** Headers of the last event, as latin1, and the type that they name: most events of a stream have the same ones. */
+  #headers = "";
   #type = "";
 
   constructor(maxFrameBytes: number, onFrame: OnFrame) {
@@ -52,8 +52,9 @@ export class EventStreamParser {
     while (at < chunk.length) {
       const rest = chunk.length - at;
       if (this.#filled === 0 && rest >= PRELUDE_BYTES) {
-        const total = this.#totalBytes(chunk, at);
+        const total = chunk.readUInt32BE(at);
         if (rest >= total) {
+          this.#checkLengths(chunk, at);
           this.#read(chunk.subarray(at, at + total));
           at += total;
           continue;
@@ -85,10 +86,15 @@ export class EventStreamParser {
     return copied;
   }
 
-  /** Checks the prelude. @returns the length of the frame */
+  /** Verifies the checksum of the prelude. @returns the length of the frame */
   #totalBytes(bytes: Buffer, at: number): number {
     if (crc32(bytes.subarray(at, at + 8)) !== bytes.readUInt32BE(at + 8))
       throw invalid("a frame has a wrong prelude checksum");
+    return this.#checkLengths(bytes, at);
+  }
+
+  /** @returns the length of the frame */
+  #checkLengths(bytes: Buffer, at: number): number {
     const total = bytes.readUInt32BE(at);
     const headers = bytes.readUInt32BE(at + 4);
     if (total > this.#maxFrameBytes) throw invalid(`a frame is longer than ${this.#maxFrameBytes} bytes`);
@@ -100,18 +106,20 @@ export class EventStreamParser {
   #read(frame: Buffer): void {
     const end = frame.length - CHECKSUM_BYTES;
     if (crc32(frame.subarray(0, end)) !== frame.readUInt32BE(end)) throw invalid("a frame has a wrong checksum");
-    const payload = PRELUDE_BYTES + frame.readUInt32BE(4);
-    const data = frame.toString("latin1", payload, end);
-    if (this.#headers.length > 0 && frame.compare(this.#headers, 0, this.#headers.length, PRELUDE_BYTES, payload) === 0)
-      this.#onFrame(withoutPadding(data), this.#type);
-    else this.#readOther(readHeaders(frame, PRELUDE_BYTES, payload), data, frame.subarray(PRELUDE_BYTES, payload));
+    const headerBytes = frame.readUInt32BE(4);
+    // Headers and payload become one text: a second look at the bytes would cost more than comparing characters.
+    const text = frame.toString("latin1", PRELUDE_BYTES, end);
+    if (headerBytes === this.#headers.length && headerBytes > 0 && text.lastIndexOf(this.#headers, 0) === 0)
+      this.#onFrame(withoutPadding(text.slice(headerBytes)), this.#type);
+    else this.#readOther(readHeaders(frame, PRELUDE_BYTES, PRELUDE_BYTES + headerBytes), text, headerBytes);
   }
 
   /** Reads a frame whose headers differ from those of the last event. */
-  #readOther(headers: ReadonlyMap<string, string>, data: string, bytes: Buffer): void {
+  #readOther(headers: ReadonlyMap<string, string>, text: string, headerBytes: number): void {
+    const data = text.slice(headerBytes);
     switch (headers.get(":message-type")) {
       case "event":
-        this.#headers = Buffer.from(bytes);
+        this.#headers = text.slice(0, headerBytes);
         this.#type = headers.get(":event-type") ?? "";
         return this.#onFrame(withoutPadding(data), this.#type);
       case "exception":
