@@ -13,8 +13,7 @@ import type { Citation, Signature, VendorPart } from "./conversation.ts";
 export type AnswerEvent =
   | { readonly kind: "start"; readonly id: string; readonly model: string }
   | ({ readonly kind: "open"; readonly opened: OpenedPart } & Place)
-  /** Text of a text, reasoning or refusal part, or JSON text of a call's arguments. */
-  | ({ readonly kind: "delta"; readonly text: string } & Place)
+  | DeltaEvent
   /** Signs a text, reasoning or call part that is still open. */
   | ({ readonly kind: "signature"; readonly signature: Signature } & Place)
   | ({ readonly kind: "citation"; readonly citation: Citation } & Place)
@@ -22,6 +21,9 @@ export type AnswerEvent =
   | { readonly kind: "usage"; readonly usage: Usage; readonly serviceTier?: string }
   | { readonly kind: "stop"; readonly choice: number; readonly stop: Stop }
   | { readonly kind: "error"; readonly error: VendorError };
+
+/** Text of a text, reasoning or refusal part, or JSON text of a call's arguments. */
+export type DeltaEvent = { readonly kind: "delta"; readonly text: string } & Place;
 
 interface Place {
   /** Index of the choice. */

@@ -7,7 +7,7 @@
  */
 import type { Answer } from "../conversation/answer.ts";
 import type { Conversation, Vendor } from "../conversation/conversation.ts";
-import type { AnswerEvent, VendorError } from "../conversation/events.ts";
+import type { AnswerEvent, DeltaEvent, VendorError } from "../conversation/events.ts";
 import type { Losses } from "../conversation/losses.ts";
 import type { JsonObject } from "../shared/json.ts";
 import type { Facts } from "../shared/usage.ts";
@@ -138,4 +138,9 @@ export interface StreamPrinter {
   end(): string;
   /** Whether a delta that was just printed would be printed again in the same way but for its text. */
   isRepeatable(event: AnswerEvent): boolean;
+  /**
+   * Prints a delta that is not repeatable like the last one, but with another text. `print` does it where this is absent.
+   * @param literal the text as a JSON string without escapes
+   */
+  printRepeated?(event: DeltaEvent, literal: string): string;
 }

@@ -94,7 +94,7 @@ class GuardedStream implements BodyStream, BodySink {
 
   /** @param data as latin1 */
   #event(data: string): void {
-    const literal = this.#repetition.answer(data);
+    const literal = this.#repetition.find(data);
     if (literal !== undefined && this.#repeated !== undefined)
       return this.#windows.add(this.#repeated, literal.slice(1, -1));
     const event = parseObject(Buffer.from(data, "latin1"));
@@ -102,11 +102,7 @@ class GuardedStream implements BodyStream, BodySink {
     const lanes = texts.map((text) => this.#windows.take(text));
     const [text] = texts;
     this.#repeated = texts.length === 1 && text?.isRepeated !== true ? lanes[0] : undefined;
-    this.#repetition.learn(
-      this.#repeated === undefined ? undefined : text?.text,
-      data,
-      JSON.stringify(text?.text ?? ""),
-    );
+    this.#repetition.learn(this.#repeated === undefined ? undefined : text?.text, data);
   }
 
   /** Checks the window. @param settledBytes what is sent when it passes */

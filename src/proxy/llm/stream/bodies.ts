@@ -5,12 +5,12 @@
  */
 import { PROXY_ERRORS, ProxyError } from "../../exchange/errors.ts";
 import type { BodySink, BodyStream } from "../../exchange/body.ts";
-import type { AnswerEvent } from "../conversation/events.ts";
+import type { AnswerEvent, DeltaEvent } from "../conversation/events.ts";
 import type { ChatFormat, StreamPrinter, StreamReader } from "../formats/chat-format.ts";
 import { objectOf, parseObject } from "../shared/json.ts";
 import type { Ending, Ledger } from "../call/ledger.ts";
 import type { Facts } from "../shared/usage.ts";
-import { Repetition } from "./repetition.ts";
+import { patternOf, Repetition, type Pattern } from "./repetition.ts";
 import { serverSentEvents, type Framing, type OnEvent, type StreamParser } from "./framing.ts";
 import { TextMeter } from "./text-meter.ts";
 import { UsageEventFilter } from "./usage-events.ts";
@@ -37,6 +37,12 @@ function parserOf({ framing = serverSentEvents, maxEventBytes }: StreamContext, 
 interface Translation {
   readonly reader: StreamReader;
   readonly printer: StreamPrinter;
+}
+
+interface RepeatedDelta {
+  readonly delta: DeltaEvent;
+  /** Its print around the text; undefined where the printer makes another event of each. */
+  readonly printed: Pattern | undefined;
 }
 
 /** Closes a stream of chat completions; it is no JSON. */
@@ -211,8 +217,8 @@ class TranslatedStream implements BodyStream, BodySink {
   readonly #parser: StreamParser;
   readonly #facts: Facts = {};
   readonly #repetition = new Repetition();
-  /** The delta that the repetition has learned, where its printer has to see each text. */
-  #repeatedDelta: (AnswerEvent & { readonly kind: "delta" }) | undefined;
+  /** The delta that the repetition has learned. */
+  #repeated: RepeatedDelta | undefined;
   #sink: BodySink | undefined;
   #output = "";
   #hasOutput = false;
@@ -288,19 +294,24 @@ class TranslatedStream implements BodyStream, BodySink {
   #event(data: string, type: string): void {
     if (this.#state === "failed") return;
     this.#context.ledger.flowing();
-    // Equal data mean the same only in events of one type.
-    const key = type === "" ? data : `${type}\n${data}`;
-    const repeated = this.#repetition.answer(key);
-    if (repeated === undefined) {
-      this.#output += this.#translate(data, type, key);
+    const literal = this.#repetition.find(data, type);
+    if (literal === undefined || this.#repeated === undefined) {
+      this.#output += this.#translate(data, type);
       return;
     }
-    this.#context.ledger.addText(this.#repetition.textBytes);
-    const delta = this.#repeatedDelta;
-    this.#output += delta === undefined ? repeated : this.#printer.print({ ...delta, text: repeated.slice(1, -1) });
+    this.#context.ledger.addText(literal.length - 2);
+    this.#output += this.#printRepeated(this.#repeated, literal);
   }
 
-  #translate(data: string, type: string, key: string): string {
+  /** @param literal another text, as a JSON string without escapes */
+  #printRepeated({ delta, printed }: RepeatedDelta, literal: string): string {
+    if (printed !== undefined) return printed.before + literal + printed.after;
+    return (
+      this.#printer.printRepeated?.(delta, literal) ?? this.#printer.print({ ...delta, text: literal.slice(1, -1) })
+    );
+  }
+
+  #translate(data: string, type: string): string {
     if (data === DONE) {
       this.#state = "complete";
       return "";
@@ -310,12 +321,21 @@ class TranslatedStream implements BodyStream, BodySink {
       throw new ProxyError("llm_response_invalid", { detail: "an event of the stream is not a JSON object" });
     const events = this.#reader.read(event, type);
     const output = events.map((each) => this.#printed(each)).join("");
-    const delta = events.length === 1 && events[0]?.kind === "delta" ? events[0] : undefined;
-    const repeats = delta !== undefined && this.#printer.isRepeatable(delta);
-    this.#repeatedDelta = repeats ? undefined : delta;
-    // A text is printed as itself where the printer makes another event of each.
-    this.#repetition.learn(delta?.text, key, repeats || delta === undefined ? output : JSON.stringify(delta.text));
+    this.#learn(events, { data, type, output });
     return output;
+  }
+
+  /** Remembers an event that was read as one delta, and how it was printed. */
+  #learn(
+    [delta, ...others]: readonly AnswerEvent[],
+    { data, type, output }: { readonly data: string; readonly type: string; readonly output: string },
+  ): void {
+    this.#repeated = undefined;
+    if (delta?.kind === "delta" && others.length === 0) {
+      const printed = this.#printer.isRepeatable(delta) ? patternOf(output, delta.text) : undefined;
+      this.#repeated = { delta, printed };
+    }
+    this.#repetition.learn(this.#repeated?.delta.text, data, type);
   }
 
   #print(events: readonly AnswerEvent[]): void {

@@ -1,7 +1,7 @@
 /**
  * A shortcut for streams in which most events differ from the one before only in their text. When everything around the
- * text is equal byte for byte and the text needs no JSON escapes, the translated event is the one before with the new
- * text in it; nothing is parsed or printed. `TranslatedStream` uses it.
+ * text is equal byte for byte and the text needs no JSON escapes, the event says the same as the one before with the new
+ * text; nothing is parsed. Translated and guarded streams and the measure of texts use it.
  */
 
 /**
@@ -10,6 +10,7 @@
  */
 const PLAIN = /^"[ !#-[\]-~]+"$/;
 
+/** An event around its text. */
 export interface Pattern {
   readonly before: string;
   readonly after: string;
@@ -17,41 +18,31 @@ export interface Pattern {
 
 export class Repetition {
   #event: Pattern | undefined;
-  #answer: Pattern | undefined;
-  #textBytes = 0;
+  #type = "";
 
-  /** Bytes of the text in the event that `answer` translated last; it is ASCII. */
-  get textBytes(): number {
-    return this.#textBytes;
+  /**
+   * Remembers an event with one text and forgets the event before, because how an event is translated may depend on the
+   * events in between.
+   * @param text the text that the event carries; undefined for an event that does anything else
+   * @param event its data, as latin1
+   * @param type name of the event where the framing carries one: equal data mean the same only in events of one type
+   */
+  learn(text: string | undefined, event: string, type = ""): void {
+    this.#event = text === undefined ? undefined : patternOf(event, text);
+    this.#type = type;
   }
 
   /**
-   * Remembers how an event was translated and forgets the event before, because the translation may depend on the
-   * events in between.
-   * @param text the text that both events carry; undefined for an event that does anything else
-   * @param event its data, as latin1
+   * @param event data, as latin1
+   * @returns the text, as a JSON string without escapes, when only the text differs from the remembered event
    */
-  learn(text: string | undefined, event: string, answer: string): void {
-    this.#event = undefined;
-    const literal = JSON.stringify(text ?? "");
-    if (text === undefined || !PLAIN.test(literal)) return;
-    this.#event = around(event, literal);
-    this.#answer = around(answer, literal);
-  }
-
-  /** @param event data, as latin1 @returns the translation when only the text differs from the remembered event */
-  answer(event: string): string | undefined {
-    const [from, to] = [this.#event, this.#answer];
-    if (from === undefined || to === undefined) return undefined;
-    const literal = textIn(event, from);
-    if (literal === undefined) return undefined;
-    this.#textBytes = literal.length - 2;
-    return to.before + literal + to.after;
+  find(event: string, type = ""): string | undefined {
+    return this.#event === undefined || type !== this.#type ? undefined : textIn(event, this.#event);
   }
 }
 
 /** @returns the JSON string in place of the text; undefined when anything else differs, or the text has escapes */
-export function textIn(event: string, { before, after }: Pattern): string | undefined {
+function textIn(event: string, { before, after }: Pattern): string | undefined {
   if (event.length < before.length + after.length + 2) return undefined;
   // lastIndexOf with position 0 tests only the start; `startsWith` compares by character and takes three times as
   // long.

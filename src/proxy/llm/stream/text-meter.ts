@@ -4,11 +4,11 @@
  */
 import { parseObject, type JsonObject } from "../shared/json.ts";
 import type { StreamedText } from "../formats/guarded-text.ts";
-import { patternOf, textIn, type Pattern } from "./repetition.ts";
+import { Repetition } from "./repetition.ts";
 
 export class TextMeter {
   readonly #textsOf: (event: JsonObject) => readonly StreamedText[];
-  #pattern: Pattern | undefined;
+  readonly #repetition = new Repetition();
 
   constructor(textsOf: (event: JsonObject) => readonly StreamedText[]) {
     this.#textsOf = textsOf;
@@ -16,17 +16,14 @@ export class TextMeter {
 
   /** @param data of an event, as latin1 @returns bytes of its text in UTF-8 */
   measure(data: string): number {
-    const literal = this.#pattern && textIn(data, this.#pattern);
+    const literal = this.#repetition.find(data);
     return literal === undefined ? this.#parsed(data) : literal.length - 2;
   }
 
   #parsed(data: string): number {
-    this.#pattern = undefined;
     const event = parseObject(Buffer.from(data, "latin1"));
-    if (event === undefined) return 0;
-    const texts = this.#textsOf(event).filter(({ isRepeated }) => isRepeated !== true);
-    const [only] = texts;
-    if (only !== undefined && texts.length === 1) this.#pattern = patternOf(data, only.text);
+    const texts = event === undefined ? [] : this.#textsOf(event).filter(({ isRepeated }) => isRepeated !== true);
+    this.#repetition.learn(texts.length === 1 ? texts[0]?.text : undefined, data);
     return texts.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
   }
 }

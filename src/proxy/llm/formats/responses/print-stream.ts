@@ -14,7 +14,7 @@
  */
 import { ProxyError } from "../../../exchange/errors.ts";
 import type { Stop } from "../../conversation/answer.ts";
-import type { AnswerEvent, VendorError } from "../../conversation/events.ts";
+import type { AnswerEvent, DeltaEvent, VendorError } from "../../conversation/events.ts";
 import type { Signature } from "../../conversation/conversation.ts";
 import { unwrapFreeText } from "../../conversation/free-text.ts";
 import { printSignature } from "../../conversation/signature.ts";
@@ -87,6 +87,11 @@ class ResponsesPrinter implements StreamPrinter {
     return false;
   }
 
+  printRepeated({ choice, part: number }: DeltaEvent, literal: string): string {
+    const part = choice === 0 ? this.#parts.get(number) : undefined;
+    return part === undefined ? "" : this.#delta(part, literal.slice(1, -1), literal);
+  }
+
   print(event: AnswerEvent): string {
     switch (event.kind) {
       case "start":
@@ -119,7 +124,7 @@ class ResponsesPrinter implements StreamPrinter {
     if (part === undefined) return "";
     switch (event.kind) {
       case "delta":
-        return this.#delta(part, event.text);
+        return this.#delta(part, event.text, JSON.stringify(event.text));
       case "signature":
         part.signature = event.signature;
         return "";
@@ -211,7 +216,8 @@ class ResponsesPrinter implements StreamPrinter {
     return { kind, ...rest, call, before, text: "", signature: undefined, annotations: [] };
   }
 
-  #delta(part: OpenPart, text: string): string {
+  /** @param literal the text as a JSON string */
+  #delta(part: OpenPart, text: string, literal: string): string {
     if (text === "") return "";
     this.#characters += text.length;
     if (this.#characters > MAX_CHARACTERS)
@@ -219,7 +225,7 @@ class ResponsesPrinter implements StreamPrinter {
     part.text += text;
     if (part.before === undefined) return "";
     const tail = part.kind === "text" ? ',"logprobs":[],"sequence_number":' : ',"sequence_number":';
-    return `${part.before}${JSON.stringify(text)}${tail}${++this.#sequence}}\n\n`;
+    return `${part.before}${literal}${tail}${++this.#sequence}}\n\n`;
   }
 
   #annotate(part: OpenPart, annotation: JsonObject): string {
