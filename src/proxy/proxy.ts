@@ -31,6 +31,7 @@ import { BODY_LIMIT_BYTES } from "./exchange/body.ts";
 import { Catalogs } from "./llm/cost/catalogs.ts";
 import { sealOf } from "./mcp/session/session-keys.ts";
 import { Sessions } from "./mcp/session/sessions.ts";
+import type { Threads } from "./mcp/session/threads.ts";
 import { PolicySet } from "./policies/policy-set.ts";
 import { createConnectionRecorder, meterOf } from "./observability/record-connection.ts";
 import { observeHealth, observePools } from "./observability/observations.ts";
@@ -79,6 +80,8 @@ export interface ProxyOptions {
   readonly telemetry?: Telemetry;
   /** Shares fetched credentials with other threads; without it this thread fetches for itself. */
   readonly tokenBroker?: TokenBroker;
+  /** Reaches the threads that hold streams of MCP sessions; without it this thread is alone. */
+  readonly threads?: Threads;
 }
 
 export interface ProxyState {
@@ -218,7 +221,7 @@ function createConfiguration(thread: ThreadContext, { upstream, callouts, identi
   const backends = new BackendRegistry({
     log,
     catalogs,
-    sessions: new Sessions(sealOf(options.sessionKeys ?? []), shared.sessions),
+    sessions: new Sessions(sealOf(options.sessionKeys ?? []), shared.sessions, Date.now, options.threads),
     upstream,
     policies,
     expression: lenientExpression,

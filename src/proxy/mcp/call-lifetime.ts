@@ -19,16 +19,19 @@ let abandoned = 0;
 export class CallLifetime implements Abortable {
   readonly #calls: Abortable[] = [];
   readonly #onEnd: (() => void)[] = [];
+  readonly #isDetached: boolean;
   #error: Error | undefined;
   #timer: NodeJS.Timeout | undefined;
   #droppedBytes = 0;
   #isAbandoned = false;
   #isOver = false;
 
-  constructor(exchange: Pick<Exchange, "onAbort" | "onDone">) {
+  /** @param isDetached whether the answer does not belong to the response of this exchange, and so outlives it */
+  constructor(exchange: Pick<Exchange, "onAbort" | "onDone">, isDetached = false) {
+    this.#isDetached = isDetached;
     exchange.onAbort(this);
     exchange.onDone(() => {
-      if (!this.#isAbandoned) this.end();
+      if (!this.#isAbandoned && !isDetached) this.end();
     });
   }
 
@@ -39,14 +42,19 @@ export class CallLifetime implements Abortable {
   }
 
   /** Runs a callback when no call of this message is under way any more. */
-  onEnd(callback: () => void): void {
+  onDone(callback: () => void): void {
     this.#onEnd.push(callback);
   }
 
   /** The exchange ended early: at its time limit the calls end as well, and without its client they go on. */
   abort(error: Error): void {
     if (error instanceof ProxyError) this.#abortCalls(error);
-    else this.abandon();
+    else if (!this.#isDetached) this.abandon();
+  }
+
+  /** Gives up the calls. */
+  cancel(): void {
+    this.#abortCalls(clientLeft());
   }
 
   /** The client reads no more. @returns whether the answer is to be read on and dropped */
@@ -89,5 +97,5 @@ export class CallLifetime implements Abortable {
 }
 
 function clientLeft(): Error {
-  return new Error("the client has left, and its call went on for too long");
+  return new Error("the client has left");
 }

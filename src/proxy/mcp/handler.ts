@@ -9,6 +9,7 @@ import type { BackendDeps, BackendHandler } from "../backends/handler.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import { authenticateCallers } from "./authentication.ts";
 import { compileMcpAuthorization } from "./authorization.ts";
+import { isLegacySse, LegacySse } from "./client-side/legacy-sse.ts";
 import { StreamableHttp } from "./client-side/streamable-http.ts";
 import { compileGuardrails } from "./guardrails/guardrails.ts";
 import { Naming } from "./multiplex/naming/names.ts";
@@ -39,17 +40,19 @@ export function createMcpHandler(backend: McpBackend, deps: BackendDeps): Backen
   const { only } = naming;
   const isSessionOptional = only !== undefined && !only.isPinned;
   const issuedId = (session: Session): boolean => only !== undefined && session.target(only.name).id !== undefined;
-  const client = new StreamableHttp({
+  const options = {
     multiplexer,
     sessions: deps.sessions,
     backend: deps.owner,
     isStateless: backend.stateless,
     isSessionOptional,
-    needsSession: (session) => !isSessionOptional || issuedId(session),
-  });
+    needsSession: (session: Session) => !isSessionOptional || issuedId(session),
+  };
+  const client = new StreamableHttp(options);
+  const legacy = new LegacySse(options);
   return authenticateCallers(mcp?.authentication, deps, function mcp(exchange) {
     if (exchange.connect) throw new ProxyError("backend_unfit", { detail: "CONNECT to an MCP server" });
-    return client.answer(exchange);
+    return isLegacySse(exchange) ? legacy.answer(exchange) : client.answer(exchange);
   });
 }
 

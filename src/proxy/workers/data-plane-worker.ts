@@ -9,6 +9,7 @@ import { createLogger, parseLogFilter } from "../../lib/log.ts";
 import { createAccessLog, lineLevel } from "../../telemetry/access-log.ts";
 import { createMetrics } from "../../telemetry/metrics.ts";
 import { observeThread } from "../../telemetry/process-gauges.ts";
+import { Threads } from "../mcp/session/threads.ts";
 import { createProxy } from "../proxy.ts";
 import { Channel } from "./channel.ts";
 import {
@@ -43,6 +44,7 @@ const main = new Channel<MainProtocol, WorkerProtocol>(parentPort, {
   },
   collect,
   explain: (name) => proxy.explain(name),
+  peer: (request) => threads.answer(request),
   logFilter(text) {
     Object.assign(filter, parseLogFilter(text));
   },
@@ -58,6 +60,7 @@ const main = new Channel<MainProtocol, WorkerProtocol>(parentPort, {
     await main.ask("accessLines", "");
   },
 });
+const threads = new Threads(settings.thread, (thread, request) => main.ask("peer", { thread, request }));
 const log = createLogger(filter, (line) => void main.ask("lines", line));
 const metrics = createMetrics(settings.version);
 observeThread(metrics, String(settings.thread));
@@ -88,6 +91,7 @@ const proxy = createProxy({
   portOf: ({ key, port }) => main.ask("port", { bind: key, port }),
   telemetry: { metrics, accessLog },
   tokenBroker: createTokenBroker((name, body) => main.ask(name, body)),
+  threads,
 });
 
 /** Notes that the main thread has written a batch, and resumes the access log. */

@@ -14,6 +14,7 @@ import type { ProxyErrorCode } from "../exchange/errors.ts";
 import type { ExplainedRoute } from "../router/route-table.ts";
 import type { CredentialDump } from "../tokens/report.ts";
 import type { FetchedToken, TokenRequest } from "../tokens/token.ts";
+import type { ThreadRequest } from "../mcp/session/threads.ts";
 import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
 import type { SharedBuffers } from "../shared-state.ts";
 
@@ -62,6 +63,8 @@ export interface WorkerProtocol {
   /** Returns the policies of a route, by "namespace/name". */
   readonly explain: { readonly ask: string; readonly answer: readonly ExplainedRoute[] };
   readonly logFilter: { readonly ask: string; readonly answer: undefined };
+  /** A request of another thread about a stream. */
+  readonly peer: { readonly ask: ThreadRequest; readonly answer: unknown };
   readonly announce: { readonly ask: undefined; readonly answer: undefined };
   /** Stops accepting; responds when the last connection is gone. */
   readonly drain: { readonly ask: undefined; readonly answer: undefined };
@@ -96,6 +99,14 @@ export interface MainProtocol {
     readonly ask: { readonly key: string; readonly outcome: FetchOutcome };
     readonly answer: undefined;
   };
+  /** Passes a request on to another thread, and its answer back. */
+  readonly peer: { readonly ask: PeerRequest; readonly answer: unknown };
+}
+
+/** A request for another thread. */
+interface PeerRequest {
+  readonly thread: number;
+  readonly request: ThreadRequest;
 }
 
 /** What a fetch brought. */

@@ -32,6 +32,7 @@ import type { ExplainedRoute } from "../router/route-table.ts";
 import { newestRows, type CredentialDump } from "../tokens/report.ts";
 import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
 import { randomSessionKey } from "../mcp/session/session-keys.ts";
+import type { ThreadRequest } from "../mcp/session/threads.ts";
 import { observeHealth } from "../observability/observations.ts";
 import { heapLimitMib } from "./heap-limit.ts";
 import { PortAllocator } from "./port-allocator.ts";
@@ -151,6 +152,7 @@ class WorkerPool implements Workers {
           accessLines: async (text) => void (await options.writeAccessLog(text)),
           counted: (counted) => void metrics?.add(counted),
           token: (request) => this.#tokenDesk.ask(thread, request),
+          peer: ({ thread: other, request }) => this.#askPeer(other, request),
           tokenFetched: ({ key, outcome }) => void this.#tokenDesk.fetched(thread, key, outcome),
         },
       );
@@ -262,6 +264,13 @@ class WorkerPool implements Workers {
   close(): void {
     this.#stopped = true;
     for (const thread of this.#all) thread.kill();
+  }
+
+  /** @throws Error when no thread of this number serves */
+  #askPeer(number: number, request: ThreadRequest): Promise<unknown> {
+    const thread = [...this.threads].find((each) => each.number === number);
+    if (thread === undefined) throw new Error("the thread has ended");
+    return thread.channel.ask("peer", request);
   }
 
   /** Returns the responses of the threads that survive; a request to a thread that ends is dropped. */

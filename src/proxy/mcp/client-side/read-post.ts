@@ -15,9 +15,13 @@ export interface Post {
   checkBatch(version: string): void;
 }
 
-/** @throws McpError with status 400, 406, 413 or 415; ProxyError when the client left */
-export async function readPost(exchange: RoutedExchange): Promise<Post> {
-  checkHeaders(exchange.requestHeaders);
+/**
+ * @param isAnswered whether the response holds the answer, of a type that the client must accept
+ * @throws McpError with status 400, 406, 413 or 415; ProxyError when the client left
+ */
+export async function readPost(exchange: RoutedExchange, isAnswered = true): Promise<Post> {
+  if (isAnswered) checkAccepted(exchange.requestHeaders);
+  checkContent(exchange.requestHeaders);
   const body = await exchange.bufferRequestBody(exchange.requestLimitBytes);
   if (body === undefined) throw new McpError(ERROR_CODES.invalidRequest, "the message is too large", { status: 413 });
   const read = readMessages(body);
@@ -44,10 +48,13 @@ export function requireEventStream(headers: HeaderList): void {
   if (!accepted(headers).includes(EVENT_TYPE)) throw notAcceptable(`Accept must name ${EVENT_TYPE}`);
 }
 
-function checkHeaders(headers: HeaderList): void {
+function checkAccepted(headers: HeaderList): void {
   const types = accepted(headers);
   if (!types.includes(JSON_TYPE) || !types.includes(EVENT_TYPE))
     throw notAcceptable(`Accept must name ${JSON_TYPE} and ${EVENT_TYPE}`);
+}
+
+function checkContent(headers: HeaderList): void {
   const type = (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase();
   const coding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
   if (type !== JSON_TYPE || coding !== "identity")

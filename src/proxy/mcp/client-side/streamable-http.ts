@@ -3,12 +3,11 @@
  * multiplexer; GET opens the stream of messages that targets send on their own, and DELETE ends the session. The handler
  * creates one for each backend and place.
  */
-import { HeaderList } from "../../../lib/header-list.ts";
 import { VERSION } from "../../../lib/version.ts";
 import type { Reply, RoutedExchange } from "../../exchange/exchange.ts";
 import { CallLifetime } from "../call-lifetime.ts";
 import { callOf, recordCall } from "../call-record.ts";
-import { ERROR_CODES, McpError, printError } from "../mcp-error.ts";
+import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import type { Message } from "../message/message.ts";
 import { findMethod, type Method } from "../methods.ts";
 import type { Multiplexer } from "../multiplex/multiplexer.ts";
@@ -22,7 +21,7 @@ import { negotiatedVersion, readInitialize } from "./initialize.ts";
 import { InvalidMessage, readPost, requireEventStream, type Post } from "./read-post.ts";
 import { checkModernNotification, checkModernRequest, refuseHiddenVersion, unknownMethod } from "./routing-headers.ts";
 import { ASSUMED_VERSION, checkVersion, HIGHEST_SESSION_VERSION, isModern } from "./versions.ts";
-import { acceptedReply, answerReply, EventBody, jsonReply } from "./write-answer.ts";
+import { acceptedReply, answerReply, EventBody, failureReply, methodRefused, printFailure } from "./write-answer.ts";
 
 const SESSION_HEADER = "mcp-session-id";
 
@@ -231,9 +230,7 @@ export class StreamableHttp {
   /** Ends the sessions of one request when its answer was sent. */
   #endAfter(exchange: RoutedExchange, session: Session): void {
     const end = (): void => void this.#options.multiplexer.end(session, exchange);
-    const lifetime = callOf(exchange)?.lifetime;
-    if (lifetime === undefined) exchange.onDone(end);
-    else lifetime.onEnd(end);
+    (callOf(exchange)?.lifetime ?? exchange).onDone(end);
   }
 
   #reply({ id }: Message, exchange: RoutedExchange, answer: McpAnswer): Reply {
@@ -251,7 +248,7 @@ export class StreamableHttp {
 
   #refuseMethod(): Reply {
     const allow = this.#options.isStateless ? "POST" : "POST, GET, DELETE";
-    return { status: 405, headers: new HeaderList(["allow", allow]), body: null, upstream: false };
+    return methodRefused(allow);
   }
 }
 
@@ -275,14 +272,4 @@ function methodOf(name: string): Method {
 
 function missingSession(): McpError {
   return new McpError(ERROR_CODES.invalidRequest, "Bad Request: Mcp-Session-Id is required", { status: 400 });
-}
-
-function failureReply(error: McpError, id: string | undefined): Reply {
-  return { ...jsonReply(printError(error, id), error.status), upstream: false };
-}
-
-/** Prints the error that ends a stream; what is no error of the protocol stays in the log. */
-function printFailure(error: unknown, id: string | undefined): Buffer {
-  const known = error instanceof McpError ? error : new McpError(ERROR_CODES.internal, "Internal error");
-  return printError(known, id);
 }

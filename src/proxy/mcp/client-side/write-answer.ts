@@ -6,6 +6,7 @@ import { HeaderList } from "../../../lib/header-list.ts";
 import type { BodySink, BodyStream } from "../../exchange/body.ts";
 import type { Reply } from "../../exchange/exchange.ts";
 import type { CallLifetime } from "../call-lifetime.ts";
+import { ERROR_CODES, McpError, printError } from "../mcp-error.ts";
 import type { Message } from "../message/message.ts";
 import type { McpAnswer } from "../targets/target.ts";
 
@@ -16,13 +17,29 @@ const COMMENT = Buffer.from(":\n\n");
 /** Makes the bytes of an error response that ends a stream; undefined for streams that answer no request. */
 export type PrintFailure = ((error: unknown) => Buffer) | undefined;
 
-export function jsonReply(bytes: Buffer, status = 200): Reply {
+function jsonReply(bytes: Buffer, status = 200): Reply {
   return { status, headers: new HeaderList(["content-type", "application/json"]), body: bytes, upstream: true };
 }
 
 /** The answer to notifications and responses. */
 export function acceptedReply(): Reply {
   return { status: 202, headers: new HeaderList(), body: null, upstream: true };
+}
+
+/** Answers a request with an error. @param id JSON text of the request's id */
+export function failureReply(error: McpError, id: string | undefined): Reply {
+  return { ...jsonReply(printError(error, id), error.status), upstream: false };
+}
+
+/** Prints the error that ends a stream; what is no error of the protocol stays in the log. */
+export function printFailure(error: unknown, id: string | undefined): Buffer {
+  const known = error instanceof McpError ? error : new McpError(ERROR_CODES.internal, "Internal error");
+  return printError(known, id);
+}
+
+/** @param allow the methods that are served */
+export function methodRefused(allow: string): Reply {
+  return { status: 405, headers: new HeaderList(["allow", allow]), body: null, upstream: false };
 }
 
 /** @param view the bytes that the client gets of a message */
@@ -58,6 +75,8 @@ interface EventBodyOptions {
   readonly cancel: () => void;
   /** Set when the messages are read to their end although the client has left. */
   readonly lifetime: CallLifetime | undefined;
+  /** Sent before all messages. */
+  readonly head?: Buffer;
 }
 
 /** A stream of events. It takes the next message only when the client has room for it. */
@@ -79,6 +98,7 @@ export class EventBody implements BodyStream {
     this.#timer = setInterval(comment, COMMENT_MS, sink);
     this.#timer.unref();
     this.#sink = sink;
+    if (this.#options.head !== undefined) sink.data(this.#options.head);
     void this.#write();
   }
 

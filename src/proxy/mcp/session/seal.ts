@@ -1,5 +1,5 @@
 /**
- * Seals what clients of MCP carry for the gateway: ids of sessions, and cursors of joined lists. The text is
+ * Seals what clients of MCP carry for the gateway: ids of sessions and streams, and cursors of joined lists. The text is
  * `nonce ‖ ciphertext ‖ tag` of AES-256-GCM in base64url without padding, so clients can neither read nor change it, and
  * every replica and thread with the key can open it. The first of several keys seals and all of them open, so a new key
  * is put in front and the old one stays until what it sealed has expired.
@@ -7,7 +7,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 
 /** What a text is for; it is authenticated, so that a cursor never opens as a session. */
-export type SealPurpose = "session" | "cursor";
+export type SealPurpose = "session" | "cursor" | "stream";
 
 const ALGORITHM = "aes-256-gcm";
 /** NIST SP 800-38D: 96 random bits are safe for 2^32 texts of one key. */

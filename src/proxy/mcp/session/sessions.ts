@@ -16,6 +16,7 @@ import {
 import type { Seal } from "./seal.ts";
 import type { ClientInfo, Session, TargetSession } from "./session.ts";
 import type { SharedRecords } from "./shared-records.ts";
+import { Threads } from "./threads.ts";
 
 /** Sessions that a thread keeps open; a session that is not among them is opened again from its id. */
 const MAX_KEPT = 8_192;
@@ -52,13 +53,16 @@ interface Kept {
 export class Sessions {
   /** Seals cursors as well. */
   readonly seal: Seal;
+  /** Reaches the thread that holds a stream. */
+  readonly threads: Threads;
   readonly #shared: SharedSessions;
   readonly #nowMs: () => number;
   readonly #kept = new Map<string, Kept>();
 
   /** @param nowMs milliseconds since 1970 */
-  constructor(seal: Seal, shared: SharedSessions, nowMs: () => number = Date.now) {
+  constructor(seal: Seal, shared: SharedSessions, nowMs: () => number = Date.now, threads: Threads = new Threads()) {
     this.seal = seal;
+    this.threads = threads;
     this.#shared = shared;
     this.#nowMs = nowMs;
   }

@@ -11,6 +11,7 @@ import { HealthRule } from "../../balancing/health.ts";
 import { discard } from "../../exchange/discard.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
 import { startDeadline } from "../../upstream/deadline.ts";
+import { callOf } from "../call-record.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import type { Session, TargetSession } from "../session/session.ts";
 import { headersOfCall, NO_ROUTING } from "./call-headers.ts";
@@ -203,8 +204,9 @@ function limitQueue(queue: MessageQueue, caller: RoutedExchange, timeoutMs: numb
     },
   };
   const timer = startDeadline(deadlineOfCall(caller, performance.now(), timeoutMs || Infinity), call);
-  caller.onAbort(call);
-  caller.onDone(() => {
+  const lifetime = callOf(caller)?.lifetime ?? caller;
+  lifetime.onAbort(call);
+  lifetime.onDone(() => {
     clearTimeout(timer);
     queue.cancel();
   });
