@@ -37,10 +37,13 @@ export interface EndpointDeps extends PickDeps {
   readonly meter?: BackendMeter | undefined;
 }
 
-/** The target of a call, and the statistics to update besides those of the caller; undefined when there are none. */
+/** Where a call goes. */
 export interface ResolvedEndpoint {
   readonly target: UpstreamTarget;
+  /** Statistics to update besides those of the caller; undefined when there are none. */
   readonly record: EndpointStats | undefined;
+  /** Authorizes and authenticates the call for the backend of the endpoint; undefined when that asks for neither. */
+  readonly auth: RequestAuth | undefined;
 }
 
 /** How calls to a public host are authenticated where its settings do not say. */

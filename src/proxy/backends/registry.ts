@@ -317,9 +317,9 @@ export class BackendRegistry {
   }
 
   #resolveEndpoint(key: string): ResolvedEndpoint {
-    const { destination } = this.#callDestination(key);
+    const { destination, auth } = this.#callDestination(key);
     const endpoint = destination.pick();
-    return { target: destination.target(endpoint), record: endpoint.record };
+    return { target: destination.target(endpoint), record: endpoint.record, auth };
   }
 
   #serviceEndpoint(key: string, pinned: string | undefined): ServiceEndpoint | undefined {

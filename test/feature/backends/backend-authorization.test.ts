@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { call } from "../../support/clients/http.ts";
 import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
 import { prove } from "../../support/proofs/prove.ts";
-import { startEcho } from "../../support/servers/echo.ts";
+import { echoed, startEcho } from "../../support/servers/echo.ts";
 
 /** Flow YAML of a block. */
 const rule = (action: string, ...expressions: readonly string[]): string =>
@@ -86,3 +86,49 @@ spec:
     assert.equal(echo.seen.length, 1);
   },
 );
+
+prove([], "policies on the Service behind a provider decide too, and their credential reaches it", async (context) => {
+  const echo = await startEcho(context);
+  const block = (members: string): string => `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwPolicy
+metadata: {name: on-service}
+spec: {targetRefs: [{group: "", kind: Service, name: models}], backend: {${members}}}
+`;
+  const objects = documents(
+    GATEWAY,
+    `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: web}
+spec:
+  policies: {ai: {routes: {"*": Passthrough}}, auth: {key: of-the-provider}}
+  ai: {provider: {custom: {backendRef: {group: "", kind: Service, name: models, port: 80}, formats: [{type: Completions}]}}}
+`,
+    service("models", echo.port),
+    route("web", "web"),
+    block(`authorization: ${rule("Deny", '"x-bad" in request.headers')}, auth: {key: of-the-service}`),
+  );
+  const gateway = await startGateway(context, objects);
+  const allowed = await call(gateway.url());
+  assert.equal(echoed(allowed.body).headers["authorization"], "Bearer of-the-service");
+  assert.equal((await call(gateway.url(), { headers: { "x-bad": "1" } })).status, 403);
+  assert.equal(echo.seen.length, 1);
+});
+
+/** Returns a Service with one endpoint. */
+function service(name: string, port: number): string {
+  return `
+apiVersion: v1
+kind: Service
+metadata: {name: ${name}}
+spec: {ports: [{name: http, port: 80}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: ${name}, labels: {kubernetes.io/service-name: ${name}}}
+addressType: IPv4
+endpoints: [{addresses: [127.0.0.1]}]
+ports: [{name: http, port: ${port}}]
+`;
+}

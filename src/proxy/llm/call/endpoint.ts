@@ -111,7 +111,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
     guards: compilePromptGuards(settings.ai?.promptGuard, deps),
     spot(call) {
       const target = targetOf(call);
-      return target === undefined ? spotBehind(node, deps, settings) : { target, record: undefined };
+      return target === undefined ? spotBehind(node, deps, settings) : { target, record: undefined, auth: undefined };
     },
     address(call, exchange, out) {
       const source = out?.headers ?? exchange.requestHeaders;
@@ -141,11 +141,11 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
 
 function spotBehind(node: ProviderNode, deps: BackendDeps, settings: BackendSettings): ResolvedEndpoint {
   if (node.backend === "") throw new ProxyError("backend_invalid", { detail: "the provider has no address" });
-  const { target, record } = deps.destination(node.backend);
+  const { target, ...rest } = deps.destination(node.backend);
   const own = deps.connection(settings);
   const { tls = own.tls, tcp = own.tcp, proxy = own.proxy } = target;
-  if (tls === target.tls && tcp === target.tcp && proxy === target.proxy) return { target, record };
-  return { target: { ...target, ...connectionOf({ tls, tcp, proxy }) }, record };
+  if (tls === target.tls && tcp === target.tcp && proxy === target.proxy) return { target, ...rest };
+  return { target: { ...target, ...connectionOf({ tls, tcp, proxy }) }, ...rest };
 }
 
 /** @param call undefined for the host of most calls @returns "" when there is neither a host nor a default host */

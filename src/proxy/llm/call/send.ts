@@ -3,6 +3,7 @@
  * span, the signature and the time limit. The LLM handler and the operations use it.
  */
 import { Attempt } from "../../backends/attempt.ts";
+import { bodyToSign } from "../../backends/auth/body-to-sign.ts";
 import { deadlineOfCall } from "../../backends/call-deadline.ts";
 import type { Outgoing } from "../../backends/transformation.ts";
 import type { Body } from "../../exchange/body.ts";
@@ -34,10 +35,14 @@ export interface Call {
 }
 
 export async function sendCall(call: Call, exchange: RoutedExchange, upstream: Upstream): Promise<Reply> {
-  const { endpoint, to, out, method, body, upgrade, ledger } = call;
+  const { endpoint, to, out, method, upgrade, ledger } = call;
+  const { target, record, auth: serviceAuth } = endpoint.spot(to);
   const addressed = endpoint.address(to, exchange, out);
-  const { path, headers } = addressed instanceof Promise ? await addressed : addressed;
-  const { target, record } = endpoint.spot(to);
+  const { path: ownPath, headers } = addressed instanceof Promise ? await addressed : addressed;
+  // Policies on a Service behind the provider have the last word: they may refuse, and their credential is written last.
+  const serviceCall = { caller: exchange, host: target.host };
+  const path = serviceAuth === undefined ? ownPath : await serviceAuth.place(serviceCall, headers, ownPath);
+  const body = serviceAuth?.sign === undefined ? call.body : await bodyToSign(exchange, call.body);
   exchange.endpoint = nameOfTarget(target);
   const { limits } = endpoint;
   const attempt = new Attempt(exchange, endpoint.record, endpoint.rule, false);
@@ -45,12 +50,9 @@ export async function sendCall(call: Call, exchange: RoutedExchange, upstream: U
   if (exchange.trace !== undefined) attempt.span = spanOf(call, exchange.trace, exchange, { method, path, headers });
   ledger?.sent();
   try {
-    await endpoint.auth?.sign?.(endpoint.authCall(to, exchange), {
-      method,
-      path,
-      headers,
-      body: Buffer.isBuffer(body) ? body : EMPTY,
-    });
+    const unsigned = { method, path, headers, body: Buffer.isBuffer(body) ? body : EMPTY };
+    if (serviceAuth?.sign !== undefined) await serviceAuth.sign(serviceCall, unsigned);
+    else await endpoint.auth?.sign?.(endpoint.authCall(to, exchange), unsigned);
     const response = await upstream.send(target, {
       version: upgrade === undefined ? (fixedVersion(limits?.version) ?? "negotiated") : "http1",
       method,

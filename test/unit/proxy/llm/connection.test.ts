@@ -60,7 +60,7 @@ test("a provider behind another destination is sent there, anew for each call, w
   const asked: string[] = [];
   const target = { ...PLAIN, host: "127.0.0.9", port: 8000, unixPath: "" };
   const record = testMembers().record("endpoint");
-  const destination = (key: string) => (asked.push(key), { target, record });
+  const destination = (key: string) => (asked.push(key), { target, record, auth: undefined });
   const { sent } = await run({ ...CUSTOM, formats: [{ type: "Completions" }] }, answer({}), { destination });
   assert.deepEqual(asked, [CUSTOM.backend]);
   assert.deepEqual(sent.target, target);
@@ -76,6 +76,7 @@ test("TLS of the destination itself is kept, and its absence filled by the setti
       destination: () => ({
         target: { ...PLAIN, host: "127.0.0.9", port: 8000, unixPath: "", tls },
         record: undefined,
+        auth: undefined,
       }),
       settings: () => ({ $typeName: "gwproxy.config.v1.BackendSettings", tls: fromSettings }),
     };
