@@ -153,7 +153,9 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
   const allGateways: Readable<KubeObject> = inputs.gateways;
   const allListenerSets: Readable<KubeObject> = inputs.listenerSets;
   const attach = { gateways, allGateways, listenerSets, allListenerSets, namespaces: inputs.namespaces };
-  const referable = { services, backends: backendNames, grants, grantMode, destinationScope };
+  const policiesByBackend = indexBackendPolicies(inputs.policies);
+  const objects = { backendObjects: inputs.backends, serviceObjects: inputs.services, policiesByBackend };
+  const referable = { services, backends: backendNames, grants, grantMode, destinationScope, ...objects };
   const httpCandidates = declareAttachmentCandidates(graph, { kind: "HTTPRoute", input: inputs.httpRoutes, attach });
   const grpcCandidates = declareAttachmentCandidates(graph, { kind: "GRPCRoute", input: inputs.grpcRoutes, attach });
   const modelCandidates = declareModelCandidates(graph, inputs.models, attach);
@@ -268,9 +270,6 @@ function declareContents(
   };
   const jwksCollections = {
     documents: inputs.documents,
-    backendObjects: inputs.backends,
-    serviceObjects: inputs.services,
-    policiesByBackend: indexBackendPolicies(inputs.policies),
     tlsPoliciesByTarget: inputs.backendTlsPolicies.index(targetNames),
   };
   const contents = graph.derive("policy contents", inputs.policies, (_key, policy, read) =>
@@ -313,7 +312,7 @@ function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Co
     serviceObjects: inputs.services,
     callers,
     contents,
-    policiesByBackend: jwksCollections.policiesByBackend,
+    policiesByBackend: context.referable.policiesByBackend,
   });
   const scopedResources = [
     declareScopedResources(graph, "resources of backends", backends, (key, { resource }, read) =>

@@ -11,8 +11,9 @@ import type { Readable, ReadableIndex } from "../../lib/collections/collection.t
 import type { Read } from "../../lib/collections/graph.ts";
 import type { ConditionError, ServiceView } from "../shared/views.ts";
 import { isGranted } from "./grants.ts";
+import type { AuthCollections } from "./own-auth.ts";
 
-export interface BackendCollections {
+export interface BackendCollections extends AuthCollections {
   readonly services: Readable<ServiceView>;
   /** Every GwBackend that exists, by name. */
   readonly backends: Readable<unknown>;

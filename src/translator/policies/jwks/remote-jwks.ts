@@ -38,10 +38,6 @@ import { SecretReader, type SecretCollections } from "../../references/secrets.t
 
 export interface JwksCollections extends SecretCollections, BackendCollections {
   readonly documents: Readable<JwksDocument>;
-  readonly backendObjects: Readable<GwBackend>;
-  readonly serviceObjects: Readable<Service>;
-  /** Policies with a `backend` block, indexed by indexBackendPolicies. */
-  readonly policiesByBackend: ReadableIndex<GwPolicy>;
   /** BackendTLSPolicies, indexed by targetNames. */
   readonly tlsPoliciesByTarget: ReadableIndex<BackendTLSPolicy>;
 }

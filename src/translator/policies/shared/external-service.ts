@@ -3,6 +3,7 @@
  * reported and sent as invalid: the policy that depends on it then fails closed, whatever its failure mode.
  */
 import { create } from "@bufbuild/protobuf";
+import type { BackendAuth } from "../../../../generated/types/backend-auth.ts";
 import type { PolicyEndpoint } from "../../../../generated/types/common.ts";
 import {
   ExternalServiceSchema,
@@ -12,6 +13,7 @@ import {
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Read } from "../../../lib/collections/graph.ts";
 import { resolveBackend, type BackendCollections, type Referrer } from "../../references/backend-refs.ts";
+import { ownAuthOf } from "../../references/own-auth.ts";
 import { withoutBrackets } from "../../../lib/network/local-address.ts";
 import type { Report } from "../../shared/report.ts";
 
@@ -35,6 +37,12 @@ export class ServiceReader {
   /** Keys of the Backends resolved so far, sorted. */
   get uses(): string[] {
     return [...this.#uses].sort();
+  }
+
+  /** Returns the `auth` with which the service is called; undefined when it has none. */
+  authOf({ backendRef }: PolicyEndpoint): BackendAuth | undefined {
+    if (backendRef === undefined) return undefined;
+    return ownAuthOf(backendRef, this.#from.namespace, this.#collections, this.#read);
   }
 
   /** @param path path of the block that holds the reference, in the form that `report` expects */

@@ -13,7 +13,7 @@ import {
   serveAuth,
   verifyTokens,
 } from "../../../support/gateway/backend-auth.ts";
-import { staticBackend } from "../../../support/gateway/gateway.ts";
+import { documents, staticBackend } from "../../../support/gateway/gateway.ts";
 import { prove } from "../../../support/proofs/prove.ts";
 import { validNow } from "../../../support/servers/tls-upstream.ts";
 import { startTokenServer, type TokenReply } from "../../../support/servers/token-endpoint.ts";
@@ -383,3 +383,63 @@ prove([], "more subjects than the cache holds push out the least recent ones", a
   for (const subject of ["a", "b", "c", "d", "d", "c", "b", "a"]) await seen(served, "/", client(subject));
   assert.equal(server.calls.length, 5, "the least recent one was asked for again");
 });
+
+/** A token endpoint with an `auth` block of its own, in the GwBackend or in a policy on it, and what is reported. */
+const CHAINS: readonly (readonly [title: string, auth: string, client: string, report: RegExp | undefined])[] = [
+  [
+    "exchanges tokens itself",
+    `oauthTokenExchange: {url: "http://127.0.0.1:1"}`,
+    "",
+    /^spec\.policies\.auth\.oauthTokenExchange\.backendRef: the auth of this backend exchanges tokens itself/,
+  ],
+  [
+    "has a key beside a client secret in the header",
+    "key: own",
+    "clientAuth: {clientId: c, secretRef: {name: client}}",
+    /^spec\.policies\.auth\.oauthTokenExchange\.clientAuth\.method: the backend of the token endpoint has auth of its own/,
+  ],
+  [
+    "has a key beside a client secret in the form",
+    "key: own",
+    "clientAuth: {clientId: c, method: ClientSecretPost, secretRef: {name: client}}",
+    undefined,
+  ],
+];
+
+for (const [title, auth, client, report] of CHAINS)
+  for (const isInline of [true, false])
+    prove([], `a token endpoint that ${title}, ${isInline ? "in its own block" : "by a policy"}`, async (context) => {
+      const server = await startTokenServer(context);
+      const spec = `backendRef: {group: gwproxy.dev, kind: GwBackend, name: issuer}, ${client}`;
+      const { gateway, echo } = await serveAuth(
+        context,
+        INLINE_AUTH,
+        `{oauthTokenExchange: {${spec}}}`,
+        secret("client", { clientSecret: "s" }),
+        isInline
+          ? `${staticBackend("issuer", server.port).trimEnd()}\n  policies: {auth: {${auth}}}\n`
+          : documents(
+              staticBackend("issuer", server.port),
+              `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwPolicy
+metadata: {name: on-issuer}
+spec: {targetRefs: [{group: gwproxy.dev, kind: GwBackend, name: issuer}], backend: {auth: {${auth}}}}
+`,
+            ),
+      );
+      const { status } = await call(gateway.url(), { headers: { authorization: "Bearer t" } });
+      const found = gateway.translator
+        .diagnostics()
+        .filter(({ object, severity }) => object.name === "web" && severity === "error")
+        .map(({ path, message }) => `${path}: ${message}`);
+      if (report === undefined) {
+        assert.deepEqual([status, found], [200, []]);
+        assert.equal(server.calls[0]?.headers["authorization"], "Bearer own");
+        return;
+      }
+      assert.equal(status, 500);
+      assert.equal(found.length, 1, found.join("\n"));
+      assert.match(found[0] ?? "", report);
+      assert.deepEqual([server.calls.length, echo.seen.length], [0, 0]);
+    });

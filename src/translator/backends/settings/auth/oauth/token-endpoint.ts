@@ -2,6 +2,7 @@
 import { hash, X509Certificate } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import type {
+  BackendAuth,
   CrossAppEndpoint,
   OAuthClientAuth,
   PrivateKeyJwt,
@@ -27,6 +28,7 @@ export interface Fault {
   readonly error: string;
 }
 
+const BASIC = "ClientSecretBasic";
 const METHODS = {
   ClientSecretBasic: OAuthClientMethod.OAUTH_CLIENT_METHOD_BASIC,
   ClientSecretPost: OAuthClientMethod.OAUTH_CLIENT_METHOD_POST,
@@ -45,6 +47,11 @@ export function translateEndpoint(
     report(at, message, severity);
   });
   if (error !== undefined) return { path: "", error };
+  const chained = findChain(services.authOf(reference), clientAuth);
+  if (chained !== undefined) {
+    report(chained.path, chained.error);
+    return chained;
+  }
   const endpoint = create(TokenEndpointSchema, { service, path });
   if (clientAuth === undefined) return endpoint;
   const client = translateClient(clientAuth, secrets);
@@ -56,8 +63,17 @@ export function translateEndpoint(
   return endpoint;
 }
 
+/** Decides whether calls to a token endpoint would need a token first, or would carry two credentials in one header. */
+function findChain(auth: BackendAuth | undefined, clientAuth: OAuthClientAuth | undefined): Fault | undefined {
+  if (auth?.oauthTokenExchange !== undefined || auth?.crossAppAccess !== undefined)
+    return { path: "backendRef", error: "the auth of this backend exchanges tokens itself; exchanges do not chain" };
+  if (auth === undefined || clientAuth === undefined || (clientAuth.method ?? BASIC) !== BASIC) return undefined;
+  const error = `the backend of the token endpoint has auth of its own, which takes the place of ${BASIC}; use another method`;
+  return { path: "clientAuth.method", error };
+}
+
 function translateClient(
-  { clientId, method = "ClientSecretBasic", secretRef, privateKeyJwt }: OAuthClientAuth,
+  { clientId, method = BASIC, secretRef, privateKeyJwt }: OAuthClientAuth,
   secrets: SecretReader,
 ): OAuthClient | Fault {
   const client = create(OAuthClientSchema, { id: clientId, method: METHODS[method] });
