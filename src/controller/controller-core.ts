@@ -12,6 +12,7 @@ import { createDocumentStore } from "../sources/kubernetes/document-store.ts";
 import { createKubernetesObjectClient } from "../sources/kubernetes/object-client.ts";
 import type { WatchedKind } from "../sources/kubernetes/kinds.ts";
 import type { KubernetesSource } from "../sources/kubernetes/kubernetes-source.ts";
+import type { ObjectOwner } from "../sources/kubernetes/owner.ts";
 import { createKubernetesStatusClient } from "../sources/kubernetes/status-client.ts";
 import { createStatusWriter } from "../status/writer.ts";
 import { createTranslator } from "../translator/translate.ts";
@@ -41,6 +42,8 @@ export interface ControllerCoreOptions {
   readonly options: ControllerOptions;
   readonly client: KubernetesClient;
   readonly kinds: readonly WatchedKind[];
+  /** Deployment of the controller; undefined when it has none. */
+  readonly owner: ObjectOwner | undefined;
   readonly current: KubernetesSource["current"];
   /** Set when discovery is served over TLS. */
   readonly tls: { readonly ca: string | undefined } | undefined;
@@ -50,7 +53,7 @@ export interface ControllerCoreOptions {
 }
 
 export async function createControllerCore(parts: ControllerCoreOptions): Promise<ControllerCore> {
-  const { options, client, kinds, current, log } = parts;
+  const { options, client, kinds, owner, current, log } = parts;
   const { controllerName, className, namespace } = options;
   const rim = { client, kinds, fieldManager: controllerName };
   const statusClient = createKubernetesStatusClient({ ...rim, current });
@@ -77,11 +80,12 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
   });
   const feed = createFeed((gateway) => translator.resourcesOf(gateway));
   const keysLog = log.child("keys");
-  const store = createDocumentStore(client, { namespace, fieldManager: controllerName, log: keysLog });
+  const store = createDocumentStore(client, { namespace, fieldManager: controllerName, owner, log: keysLog });
   const remoteJwks = createRemoteJwks({ log: keysLog, apply, stored: await store.load(), store });
   const ownClass = createOwnClass(client, {
     name: className,
     controllerName,
+    mayCreate: options.createGatewayClass,
     parametersRef: options.gatewayClassParametersRefs[className],
     log,
   });

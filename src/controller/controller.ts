@@ -31,6 +31,7 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { systemClock } from "../lib/time/clock.ts";
 import { createLeader, type Leader } from "../sources/kubernetes/leader.ts";
+import { findOwner, type ObjectOwner } from "../sources/kubernetes/owner.ts";
 import type { KubeObject, ObjectId } from "../api/object.ts";
 import { GATEWAY_GROUP } from "../api/refs.ts";
 import type { RejectedResource } from "../xds/nack.ts";
@@ -46,7 +47,8 @@ export async function runController(options: ControllerOptions): Promise<void> {
     "--metrics-address": options.metricsAddress,
   });
   const client = await createKubernetesClient(options.kubeconfig);
-  const tls = files ?? (await openXdsSecret(options, client, log.child("xds")));
+  const owner = await findOwner(client, options.namespace, options.deploymentName);
+  const tls = files ?? (await openXdsSecret(options, client, owner, log.child("xds")));
   const source = createKubernetesSource({ client, kinds: KINDS, log: log.child("source") });
   const current: typeof source.current = (id) => source.current(id);
   const metrics = createControllerMetrics({
@@ -56,10 +58,11 @@ export async function runController(options: ControllerOptions): Promise<void> {
     memoryBytes: () => process.memoryUsage.rss(),
   });
   const { translated } = metrics;
-  const core = await createControllerCore({ options, client, kinds: KINDS, current, tls, log, translated });
+  const core = await createControllerCore({ options, client, kinds: KINDS, owner, current, tls, log, translated });
   const leadership = createLeadership({
     client,
     namespace: options.namespace,
+    owner,
     isDisabled: options.disableLeaderElection,
     log: log.child("leader"),
     onChange: (isLeader) => core.lead(isLeader),
@@ -129,6 +132,7 @@ const LEASE_NAME = "gwproxy-controller";
 interface LeadershipOptions {
   readonly client: KubernetesClient;
   readonly namespace: string;
+  readonly owner: ObjectOwner | undefined;
   /** Makes every replica write. */
   readonly isDisabled: boolean;
   readonly log: Logger;
@@ -136,12 +140,12 @@ interface LeadershipOptions {
 }
 
 /** Decides which replica writes: the holder of the lease, or every replica when leader election is disabled. */
-function createLeadership({ client, namespace, isDisabled, log, onChange }: LeadershipOptions): Leader {
+function createLeadership({ client, namespace, owner, isDisabled, log, onChange }: LeadershipOptions): Leader {
   if (isDisabled) return { start: () => onChange(true), stop: () => Promise.resolve() };
   // A container that restarts in its pod is the same replica, and continues without waiting for its own lease to
   // expire.
   const identity = process.env["POD_NAME"] ?? `${hostname()}_${randomUUID()}`;
-  return createLeader({ client, namespace, name: LEASE_NAME, identity, clock: systemClock, log, onChange });
+  return createLeader({ client, namespace, name: LEASE_NAME, identity, owner, clock: systemClock, log, onChange });
 }
 
 interface NackReportDeps {

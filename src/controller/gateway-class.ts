@@ -1,13 +1,19 @@
 /**
  * Creates the controller's GatewayClass when it is missing, so that applying a Gateway is all a user has to do.
  * `controller-core.ts` uses it. The leader creates it when it starts to lead, and again after it was deleted.
+ *
+ * Where a chart renders the class, the leader must not create it: an uninstalled class would come back. It only corrects
+ * the parameters of one that exists, when it starts to lead and they differ. It writes nothing else, because `helm
+ * upgrade` may not change a field that the controller has written (server-side apply).
  */
 import type { ObjectId } from "../api/object.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP } from "../api/refs.ts";
 import { createBackoff } from "../lib/time/backoff.ts";
 import { systemClock, type Clock } from "../lib/time/clock.ts";
+import { deepEqual } from "../lib/deep-equal.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
+import { isStatus } from "../sources/kubernetes/api-error.ts";
 import type { KubernetesClient } from "../sources/kubernetes/client.ts";
 import type { ClassParametersRef } from "./options.ts";
 
@@ -21,6 +27,8 @@ export interface OwnClass {
 export interface OwnClassOptions {
   readonly name: string;
   readonly controllerName: string;
+  /** Creates a class that is missing; without it only one that exists is corrected. */
+  readonly mayCreate: boolean;
   /** GwParameters that the class refers to; unset when it has none. */
   readonly parametersRef?: ClassParametersRef | undefined;
   readonly log: Logger;
@@ -32,8 +40,9 @@ const RETRY_MS = { initialMs: 500, maxMs: 10_000 } as const;
 
 export function createOwnClass(
   client: KubernetesClient,
-  { name, controllerName, parametersRef, log, clock = systemClock }: OwnClassOptions,
+  { log, clock = systemClock, ...wanted }: OwnClassOptions,
 ): OwnClass {
+  const { name, mayCreate } = wanted;
   const backoff = createBackoff(RETRY_MS);
   let isLeading = false;
   /** At most one try is scheduled, however often the class is deleted and the lead changes meanwhile. */
@@ -42,7 +51,8 @@ export function createOwnClass(
   const ensure = (): void => {
     cancelRetry();
     if (!isLeading) return;
-    applyClass(client, { name, controllerName, parametersRef }).then(
+    const written = mayCreate ? applyClass(client, wanted) : correctClass(client, wanted);
+    written.then(
       () => backoff.reset(),
       (error: unknown) => {
         log.warn("the GatewayClass cannot be applied", { name, error: messageOf(error) });
@@ -58,18 +68,19 @@ export function createOwnClass(
       ensure();
     },
     deleted(id) {
-      if (id.group === GATEWAY_GROUP && id.kind === "GatewayClass" && id.name === name) ensure();
+      if (mayCreate && id.group === GATEWAY_GROUP && id.kind === "GatewayClass" && id.name === name) ensure();
     },
   };
 }
 
-async function applyClass(
-  client: KubernetesClient,
-  { name, controllerName, parametersRef }: Pick<OwnClassOptions, "name" | "controllerName" | "parametersRef">,
-): Promise<void> {
+type WantedClass = Pick<OwnClassOptions, "name" | "controllerName" | "parametersRef">;
+
+async function applyClass(client: KubernetesClient, wanted: WantedClass): Promise<void> {
+  const { name, controllerName } = wanted;
+  const parametersRef = parametersOf(wanted);
   await client.request({
     method: "PATCH",
-    path: `/apis/${GATEWAY_GROUP}/v1/gatewayclasses/${encodeURIComponent(name)}`,
+    path: classPath(name),
     query: { fieldManager: controllerName, force: "true" },
     contentType: "application/apply-patch+yaml",
     body: {
@@ -79,10 +90,47 @@ async function applyClass(
       spec: {
         controllerName,
         description: "Gateways served by gwproxy",
-        ...(parametersRef === undefined
-          ? {}
-          : { parametersRef: { group: GWPROXY_GROUP, kind: "GwParameters", ...parametersRef } }),
+        ...(parametersRef === undefined ? {} : { parametersRef }),
       },
     },
   });
+}
+
+/** Makes a class that exists refer to the configured parameters, if there are any and it does not do so yet. */
+async function correctClass(client: KubernetesClient, wanted: WantedClass): Promise<void> {
+  const parametersRef = parametersOf(wanted);
+  const current = parametersRef === undefined ? undefined : await readClass(client, wanted.name);
+  // The field controllerName is immutable, so a class of another controller can only be left alone.
+  if (current?.spec.controllerName !== wanted.controllerName) return;
+  if (deepEqual(current.spec.parametersRef, parametersRef)) return;
+  const { resourceVersion } = current.metadata;
+  await client.request({
+    method: "PATCH",
+    path: classPath(wanted.name),
+    query: { fieldManager: wanted.controllerName },
+    contentType: "application/merge-patch+json",
+    body: { metadata: { resourceVersion }, spec: { parametersRef } },
+  });
+}
+
+interface GatewayClass {
+  readonly metadata: { readonly resourceVersion: string };
+  readonly spec: { readonly controllerName: string; readonly parametersRef?: object };
+}
+
+async function readClass(client: KubernetesClient, name: string): Promise<GatewayClass | undefined> {
+  try {
+    return (await client.request({ method: "GET", path: classPath(name) })) as GatewayClass; // by its path
+  } catch (error) {
+    if (isStatus(error, 404)) return undefined;
+    throw error;
+  }
+}
+
+function classPath(name: string): string {
+  return `/apis/${GATEWAY_GROUP}/v1/gatewayclasses/${encodeURIComponent(name)}`;
+}
+
+function parametersOf({ parametersRef }: WantedClass): object | undefined {
+  return parametersRef === undefined ? undefined : { group: GWPROXY_GROUP, kind: "GwParameters", ...parametersRef };
 }

@@ -55,6 +55,10 @@ export interface ControllerOptions extends DeploymentOptions {
   readonly healthAddress: Address;
   readonly metricsAddress: Address;
   readonly controllerName: string;
+  /** Creates the controller's GatewayClass; without it only one that exists is corrected. */
+  readonly createGatewayClass: boolean;
+  /** Deployment of the controller, which owns what the controller makes for itself; undefined when it has none. */
+  readonly deploymentName: string | undefined;
   /** GwParameters by the name of the class that refers to them. */
   readonly gatewayClassParametersRefs: Readonly<Record<string, ClassParametersRef>>;
   /** Namespaces that are read; an empty list selects all of them. */

@@ -6,6 +6,7 @@ import type { ControllerOptions } from "./options.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import type { Logger } from "../lib/log.ts";
 import type { KubernetesClient } from "../sources/kubernetes/client.ts";
+import type { ObjectOwner } from "../sources/kubernetes/owner.ts";
 import { createSecretStore } from "../sources/kubernetes/secret-store.ts";
 import type { ServerCertificate } from "../xds/server/credentials.ts";
 import {
@@ -38,10 +39,11 @@ export async function readXdsFiles({ xdsTlsCert, xdsTlsKey }: ControllerOptions)
 export async function openXdsSecret(
   options: ControllerOptions,
   client: KubernetesClient,
+  owner: ObjectOwner | undefined,
   log: Logger,
 ): Promise<XdsTls | undefined> {
   if (xdsMode(options) === "plaintext") return undefined;
-  const store = authorityStore(client, options.namespace);
+  const store = authorityStore(client, options.namespace, owner);
   const certificates = new ServingCertificates({ store, names: namesOf(options), clock: systemClock, log });
   const { certificate, ca } = await certificates.start();
   return { certificate, ca, onChange: (use) => certificates.onChange(use), stop: () => certificates.stop() };
@@ -55,8 +57,8 @@ function xdsMode({ xdsMode: asked, xdsAddress }: ControllerOptions): NonNullable
   return asked ?? (isLoopback(xdsAddress.host) ? "plaintext" : "tls");
 }
 
-function authorityStore(client: KubernetesClient, namespace: string): AuthorityStore {
-  const secrets = createSecretStore(client, { namespace, name: SECRET_NAME, type: "Opaque" });
+function authorityStore(client: KubernetesClient, namespace: string, owner: ObjectOwner | undefined): AuthorityStore {
+  const secrets = createSecretStore(client, { namespace, name: SECRET_NAME, type: "Opaque", owner });
   return {
     name: `Secret ${namespace}/${SECRET_NAME}`,
     read: async () => (await secrets.read())?.data,

@@ -55,6 +55,20 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
         .env("GWPROXY_CONTROLLER_NAME"),
     )
     .addOption(
+      new Option("--create-gateway-class <true|false>", "create the GatewayClass of --class-name when it is missing")
+        .argParser(flag)
+        .default(true)
+        .env("GWPROXY_CREATE_GATEWAY_CLASS"),
+    )
+    .addOption(
+      new Option(
+        "--deployment-name <name>",
+        "Deployment of the controller: it owns the lease, the Secret and the key sets that the controller makes",
+      )
+        .argParser((name) => (name === "" ? undefined : name))
+        .env("GWPROXY_DEPLOYMENT_NAME"),
+    )
+    .addOption(
       new Option(
         "--gateway-class-parameters-refs <json>",
         'GwParameters of the created class, such as {"gwproxy":{"name":"defaults","namespace":"gwproxy-system"}}',

@@ -8,10 +8,13 @@ import type { Logger } from "../../lib/log.ts";
 import type { DocumentStore, StoredDocument } from "../remote/documents.ts";
 import { isStatus } from "./api-error.ts";
 import type { KubernetesClient } from "./client.ts";
+import { ownedBy, type ObjectOwner } from "./owner.ts";
 
 export interface DocumentStoreOptions {
   readonly namespace: string;
   readonly fieldManager: string;
+  /** Object with which the documents are removed; undefined when they stay. */
+  readonly owner?: ObjectOwner | undefined;
   readonly log: Logger;
 }
 
@@ -26,7 +29,7 @@ interface StoredMap {
 
 export function createDocumentStore(
   client: KubernetesClient,
-  { namespace, fieldManager, log }: DocumentStoreOptions,
+  { namespace, fieldManager, owner, log }: DocumentStoreOptions,
 ): DocumentStore {
   const collection = `/api/v1/namespaces/${encodeURIComponent(namespace)}/configmaps`;
   let last: Promise<unknown> = Promise.resolve();
@@ -51,7 +54,8 @@ export function createDocumentStore(
     },
     save({ key, url }, { text, fetchedAtMs }) {
       const name = PREFIX + key;
-      const metadata = { name, namespace, labels: { [LABEL]: COMPONENT, "app.kubernetes.io/name": "gwproxy" } };
+      const labels = { [LABEL]: COMPONENT, "app.kubernetes.io/name": "gwproxy" };
+      const metadata = { name, namespace, labels, ...ownedBy(owner) };
       const data = { url, fetchedAt: new Date(fetchedAtMs).toISOString(), document: text };
       write(key, () =>
         client.request({

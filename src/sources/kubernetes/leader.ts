@@ -16,6 +16,7 @@ import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import { isStatus } from "./api-error.ts";
 import type { KubernetesClient } from "./client.ts";
+import { ownedBy, type ObjectOwner } from "./owner.ts";
 
 export interface LeaderOptions {
   readonly client: KubernetesClient;
@@ -23,6 +24,8 @@ export interface LeaderOptions {
   readonly name: string;
   /** Name that tells replicas apart. */
   readonly identity: string;
+  /** Object with which the Lease is removed; undefined when it stays. */
+  readonly owner?: ObjectOwner | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   /** Called at each change; the first call is with true. */
@@ -56,7 +59,7 @@ interface LeaseSpec {
 }
 
 export function createLeader(options: LeaderOptions): Leader {
-  const { client, namespace, name, identity, clock, log, onChange } = options;
+  const { client, namespace, name, identity, owner, clock, log, onChange } = options;
   const collection = `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
   const path = `${collection}/${encodeURIComponent(name)}`;
   let seen: { readonly version: string | undefined; readonly atMs: number } | undefined;
@@ -87,7 +90,8 @@ export function createLeader(options: LeaderOptions): Leader {
 
   async function write(spec: LeaseSpec, replaces: LeaseObject | undefined): Promise<boolean> {
     const { resourceVersion } = replaces?.metadata ?? {};
-    const metadata = { name, namespace, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
+    const version = resourceVersion === undefined ? {} : { resourceVersion };
+    const metadata = { name, namespace, ...ownedBy(owner), ...version };
     const body = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata, spec };
     const target =
       replaces === undefined ? ({ method: "POST", path: collection } as const) : { method: "PUT" as const, path };

@@ -5,6 +5,7 @@
 import { isStatus, withoutValues } from "./api-error.ts";
 import { SourceError } from "../../lib/errors.ts";
 import type { KubernetesClient } from "./client.ts";
+import { ownedBy, type ObjectOwner } from "./owner.ts";
 
 interface StoredSecret {
   /** Decoded texts by entry. */
@@ -27,10 +28,12 @@ export interface SecretStoreOptions {
   readonly name: string;
   /** Type of the Secret: "Opaque", "kubernetes.io/tls", … */
   readonly type: string;
+  /** Object with which the Secret is removed; undefined when it stays. */
+  readonly owner?: ObjectOwner | undefined;
 }
 
 export function createSecretStore(client: KubernetesClient, options: SecretStoreOptions): SecretStore {
-  const { namespace, name, type } = options;
+  const { namespace, name, type, owner } = options;
   const collection = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`;
   const path = `${collection}/${encodeURIComponent(name)}`;
   return {
@@ -43,7 +46,8 @@ export function createSecretStore(client: KubernetesClient, options: SecretStore
       }
     },
     async write(data, replaces) {
-      const metadata = { name, namespace, ...(replaces === undefined ? {} : { resourceVersion: replaces }) };
+      const version = replaces === undefined ? {} : { resourceVersion: replaces };
+      const metadata = { name, namespace, ...ownedBy(owner), ...version };
       const body = { apiVersion: "v1", kind: "Secret", type, metadata, data: encode(data) };
       try {
         await (replaces === undefined

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createOwnClass } from "../../../src/controller/gateway-class.ts";
-import type { KubernetesClient } from "../../../src/sources/kubernetes/client.ts";
+import { ApiError } from "../../../src/sources/kubernetes/api-error.ts";
+import type { KubernetesClient, KubernetesRequest } from "../../../src/sources/kubernetes/client.ts";
 import { recordingLog } from "../../support/gateway/silent-log.ts";
 import { testClock } from "../../support/gateway/test-clock.ts";
 
@@ -20,7 +21,13 @@ function start() {
     stream: () => Promise.reject(new Error("not used")),
     close: () => undefined,
   };
-  const ownClass = createOwnClass(client, { name: "gwproxy", controllerName: "c", log: recordingLog().log, clock });
+  const ownClass = createOwnClass(client, {
+    name: "gwproxy",
+    controllerName: "c",
+    mayCreate: true,
+    log: recordingLog().log,
+    clock,
+  });
   return { clock, server, ownClass };
 }
 
@@ -69,9 +76,48 @@ test("the class refers to its parameters", async () => {
     close: () => undefined,
   };
   const parametersRef = { name: "defaults", namespace: "gwproxy-system" };
-  createOwnClass(client, { name: "gwproxy", controllerName: "c", parametersRef, log: recordingLog().log }).lead(true);
+  const { log } = recordingLog();
+  createOwnClass(client, { name: "gwproxy", controllerName: "c", mayCreate: true, parametersRef, log }).lead(true);
   assert.match(
     JSON.stringify(bodies),
     /"parametersRef":{"group":"gwproxy.dev","kind":"GwParameters","name":"defaults"/,
   );
+});
+
+const REF = { group: "gwproxy.dev", kind: "GwParameters", name: "defaults", namespace: "gwproxy-system" };
+
+/** @returns the requests of a leader that may not create its class, on a server that has the given one */
+async function requestsFor(current: object | undefined): Promise<KubernetesRequest[]> {
+  const requests: KubernetesRequest[] = [];
+  const missing = new ApiError("not found", { status: 404 });
+  const client: KubernetesClient = {
+    server: "http://127.0.0.1",
+    request: (request) => {
+      requests.push(request);
+      return current === undefined ? Promise.reject(missing) : Promise.resolve(current);
+    },
+    stream: () => Promise.reject(new Error("not used")),
+    close: () => undefined,
+  };
+  const clock = testClock();
+  const parametersRef = { name: REF.name, namespace: REF.namespace };
+  const { log } = recordingLog();
+  const options = { name: "gwproxy", controllerName: "c", mayCreate: false, parametersRef, log, clock };
+  const ownClass = createOwnClass(client, options);
+  ownClass.lead(true);
+  await clock.advance(0);
+  ownClass.deleted(CLASS);
+  await clock.advance(60_000);
+  return requests;
+}
+
+test("a class that the chart renders is never created, and corrected only where its parameters differ", async () => {
+  const metadata = { resourceVersion: "7" };
+  const methods = async (current: object | undefined): Promise<string[]> =>
+    (await requestsFor(current)).map(({ method }) => method);
+  assert.deepEqual(await methods(undefined), ["GET"], "missing");
+  assert.deepEqual(await methods({ metadata, spec: { controllerName: "c", parametersRef: REF } }), ["GET"], "current");
+  assert.deepEqual(await methods({ metadata, spec: { controllerName: "other" } }), ["GET"], "another controller's");
+  const [, patch] = await requestsFor({ metadata, spec: { controllerName: "c" } });
+  assert.deepEqual(patch?.body, { metadata, spec: { parametersRef: REF } });
 });
