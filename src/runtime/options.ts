@@ -51,5 +51,9 @@ export interface WebhookOptions {
   readonly namespace: string;
   readonly service: string | undefined;
   readonly url: string | undefined;
+  /** ValidatingWebhookConfiguration that a chart renders; undefined when the webhook applies one of its own. */
+  readonly configuration: string | undefined;
+  /** Deployment of the webhook, which owns its certificates; undefined when it has none. */
+  readonly deploymentName: string | undefined;
   readonly logLevel: string;
 }

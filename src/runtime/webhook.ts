@@ -1,7 +1,7 @@
 /**
  * Runs `gwproxy webhook`: the validating webhook, which issues its own certificates. They are kept in a Secret that the
  * replicas share. The ValidatingWebhookConfiguration is applied with the current authority before any server uses a
- * leaf of it.
+ * leaf of it; of one that a chart renders only the authority is written.
  */
 import type { WebhookOptions } from "./options.ts";
 import { KINDS } from "../../generated/kinds.ts";
@@ -13,7 +13,9 @@ import { systemClock } from "../lib/time/clock.ts";
 import { FatalError } from "../lib/errors.ts";
 import { createCertificateStore } from "../sources/kubernetes/certificate-store.ts";
 import { createKubernetesClient, type KubernetesClient } from "../sources/kubernetes/client.ts";
+import { findOwner } from "../sources/kubernetes/owner.ts";
 import { createSecretStore } from "../sources/kubernetes/secret-store.ts";
+import { keepCaBundle } from "../sources/kubernetes/webhook-configuration.ts";
 import { checkOwnPorts } from "./own-ports.ts";
 import { createProcessLog, stopSignal } from "./process.ts";
 
@@ -26,12 +28,17 @@ export async function runWebhook(options: WebhookOptions): Promise<void> {
   const { target, names } = targetOf(options);
   await checkOwnPorts({ "--address": options.address });
   const client = await createKubernetesClient(options.kubeconfig);
+  const { namespace, configuration, deploymentName } = options;
+  const owner = await findOwner(client, namespace, deploymentName);
+  const secret = { namespace, name: SECRET_NAME, type: "Opaque", owner };
+  const rendered =
+    configuration === undefined
+      ? undefined
+      : keepCaBundle({ client, name: configuration, clock: systemClock, log: log.child("certificates") });
   const certificates = new Certificates({
-    store: createCertificateStore(
-      createSecretStore(client, { namespace: options.namespace, name: SECRET_NAME, type: "Opaque" }),
-    ),
+    store: createCertificateStore(createSecretStore(client, secret)),
     names,
-    patchCaBundle: (pem) => applyConfiguration(client, target, pem),
+    patchCaBundle: rendered?.publish ?? ((pem) => applyConfiguration(client, target, pem)),
     clock: systemClock,
     log: log.child("certificates"),
   });
@@ -46,6 +53,7 @@ export async function runWebhook(options: WebhookOptions): Promise<void> {
   log.info("validating", { address: `${options.address.host}:${server.address.port}` });
   await stopSignal();
   certificates.stop();
+  rendered?.stop();
   await server.stop();
   await reviews.close();
 }

@@ -5,7 +5,11 @@ import { createCertificateStore } from "../../src/sources/kubernetes/certificate
 import { createKubernetesClient, type KubernetesClient } from "../../src/sources/kubernetes/client.ts";
 import { createSecretStore } from "../../src/sources/kubernetes/secret-store.ts";
 import { reviewToken } from "../../src/sources/kubernetes/token-review.ts";
-import { setCaBundle } from "../../src/sources/kubernetes/webhook-configuration.ts";
+import { findOwner } from "../../src/sources/kubernetes/owner.ts";
+import { keepCaBundle } from "../../src/sources/kubernetes/webhook-configuration.ts";
+import { eventually } from "../support/gateway/process.ts";
+import { recordingLog } from "../support/gateway/silent-log.ts";
+import { testClock } from "../support/gateway/test-clock.ts";
 import { startApiServer, type ApiServer } from "../testbed/api-server.ts";
 
 let server: ApiServer;
@@ -58,8 +62,23 @@ test("certificates survive in their Secret, and a second writer is told", async 
   assert.deepEqual(await two.read(), pem("first"));
 });
 
-test("the caBundle of a webhook configuration is set once and leaves the rest alone", async () => {
-  assert.equal(await setCaBundle(client, "absent", "PEM"), "missing");
+test("what a process keeps is owned by its Deployment, which has to exist", async () => {
+  await assert.rejects(findOwner(client, "default", "nobody"), /there is no Deployment default\/nobody/);
+  assert.equal(await findOwner(client, "default", undefined), undefined);
+  await server.kubectl(["create", "deployment", "keeper", "--image=none"]);
+  const uid = await server.kubectl(["get", "deployment", "keeper", "-o", "jsonpath={.metadata.uid}"]);
+  const owner = await findOwner(client, "default", "keeper");
+  const store = createSecretStore(client, { ...SECRET, name: "owned", owner });
+  await store.write({ one: "1" }, undefined);
+  await store.write({ one: "2" }, (await store.read())?.resourceVersion);
+  const owners = await server.kubectl(["get", "secret", "owned", "-o", "jsonpath={.metadata.ownerReferences}"]);
+  assert.deepEqual(JSON.parse(owners), [{ apiVersion: "apps/v1", kind: "Deployment", name: "keeper", uid }]);
+});
+
+test("the caBundle of a rendered webhook configuration is filled in, and the rest is left alone", async () => {
+  const clock = testClock();
+  const { log, lines } = recordingLog();
+  const keeper = keepCaBundle({ client, name: "gwproxy", clock, log });
   const webhook = {
     name: "validate.example.com",
     clientConfig: { url: "https://127.0.0.1:9443/validate" },
@@ -73,7 +92,15 @@ test("the caBundle of a webhook configuration is set once and leaves the rest al
     metadata: { name: "gwproxy" },
     webhooks: [webhook],
   };
-  await server.kubectl(["apply", "-f", "-"], JSON.stringify(configuration));
+  const bundles = async (): Promise<string[]> => {
+    const text = await server.kubectl(["get", "validatingwebhookconfiguration", "gwproxy", "-o", "json"]);
+    const { webhooks } = JSON.parse(text) as { webhooks: { clientConfig: { caBundle?: string; url: string } }[] };
+    assert.deepEqual(
+      webhooks.map(({ clientConfig }) => clientConfig.url),
+      [webhook.clientConfig.url],
+    );
+    return webhooks.map(({ clientConfig }) => Buffer.from(clientConfig.caBundle ?? "", "base64").toString());
+  };
   const pem = await server.kubectl([
     "get",
     "configmap",
@@ -83,13 +110,29 @@ test("the caBundle of a webhook configuration is set once and leaves the rest al
     "-o",
     "jsonpath={.data.client-ca-file}",
   ]);
-  assert.equal(await setCaBundle(client, "gwproxy", pem), "written");
-  assert.equal(await setCaBundle(client, "gwproxy", pem), "unchanged");
-  const stored = JSON.parse(
-    await server.kubectl(["get", "validatingwebhookconfiguration", "gwproxy", "-o", "json"]),
-  ) as { webhooks: { clientConfig: { caBundle: string; url: string } }[] };
-  assert.equal(stored.webhooks[0]?.clientConfig.url, webhook.clientConfig.url);
-  assert.equal(Buffer.from(stored.webhooks[0].clientConfig.caBundle, "base64").toString(), pem);
+  await keeper.publish(pem);
+  assert.match(lines.join(""), /the webhook is not registered.*it does not exist/);
+  await server.kubectl(["apply", "-f", "-"], JSON.stringify(configuration));
+  const filled = (expected: string): Promise<void> =>
+    eventually(async () => {
+      await clock.advance(5_000);
+      assert.deepEqual(await bundles(), [expected]);
+    });
+  await filled(pem);
+  await server.kubectl(["replace", "-f", "-"], JSON.stringify(configuration));
+  await filled(pem);
+  const next = `${pem}${pem}`;
+  await keeper.publish(next);
+  assert.deepEqual(await bundles(), [next]);
+  // Another replica has rotated: this one must not put the older bundle back before it has read the Secret.
+  const other = keepCaBundle({ client, name: "gwproxy", clock: testClock(), log });
+  await other.publish(pem);
+  await clock.advance(5_000);
+  await eventually(async () => assert.equal(clock.waiting().length, 1));
+  assert.deepEqual(await bundles(), [pem]);
+  keeper.stop();
+  other.stop();
+  assert.deepEqual(clock.waiting(), []);
 });
 
 test("a token is known for the audience it was made for and for no other", async () => {

@@ -10,7 +10,7 @@ Examples:
   gwproxy webhook --address 127.0.0.1:9443 --url https://127.0.0.1:9443/validate
 
 It makes its own certificates, keeps them in the Secret gwproxy-webhook-cert, renews them before they expire and keeps the
-caBundle of the ValidatingWebhookConfiguration current.
+caBundle of the ValidatingWebhookConfiguration current. The chart renders the configuration and names it with --configuration.
 `;
 
 export function addWebhookCommand(program: Command, _terminal: Terminal): void {
@@ -26,10 +26,25 @@ export function addWebhookCommand(program: Command, _terminal: Terminal): void {
     )
     .option("--service <namespace/name>", "Service in front of this process", namespacedName)
     .option("--url <url>", "address for the API server where there is no Service")
+    .option(
+      "--configuration <name>",
+      "ValidatingWebhookConfiguration whose caBundle is kept current; default: a whole one is applied as gwproxy",
+      textOrNone,
+    )
+    .addOption(
+      new Option("--deployment-name <name>", "Deployment of the webhook: it owns the Secret of the certificates")
+        .argParser(textOrNone)
+        .env("GWPROXY_DEPLOYMENT_NAME"),
+    )
     .addOption(logLevelOption().env("GWPROXY_LOG_LEVEL"))
     .addHelpText("after", EXAMPLES)
     .action(async (options: WebhookOptions) => {
       const { runWebhook } = await import("../../runtime/webhook.ts");
       await runWebhook(options);
     });
+}
+
+/** Treats an empty value as unset, as in a template whose value is missing. */
+function textOrNone(text: string): string | undefined {
+  return text === "" ? undefined : text;
 }
