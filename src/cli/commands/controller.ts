@@ -29,7 +29,7 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
     .command("controller")
     .description("watch a cluster, translate, write status and serve data planes")
     .option("-k, --kubeconfig <file>", "kubeconfig; default: KUBECONFIG, ~/.kube/config or the pod's own account")
-    .addOption(addressOption("--xds-address <host:port>", "where data planes connect", "0.0.0.0:9978"))
+    .addOption(addressOption("--xds-address <host:port>", "where data planes connect", ":9978"))
     .addOption(
       new Option(
         "--xds-mode <mode>",
@@ -47,8 +47,8 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
     .option("--xds-tls-cert <file>", `PEM certificate for data planes, leaf first; default: made from the Secret`)
     .option("--xds-tls-key <file>", "PEM key of the certificate")
     .addOption(new Option("--xds-auth <true|false>", XDS_AUTH).argParser(flag).env("GWPROXY_XDS_AUTH"))
-    .addOption(addressOption("--health-address <host:port>", "/readyz and /healthz", "0.0.0.0:9093"))
-    .addOption(addressOption("--metrics-address <host:port>", "Prometheus metrics", "0.0.0.0:9092"))
+    .addOption(addressOption("--health-address <host:port>", "/readyz and /healthz", ":9093"))
+    .addOption(addressOption("--metrics-address <host:port>", "Prometheus metrics", ":9092"))
     .addOption(
       new Option("--controller-name <name>", "controllerName of the GatewayClasses that are ours")
         .default("gwproxy.dev/gwproxy")

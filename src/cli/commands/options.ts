@@ -60,10 +60,8 @@ export function addDataPlaneOptions(command: Command): Command {
         .argParser((path) => (path === "" ? undefined : path))
         .env("ADMIN_TOKEN_FILE"),
     )
-    .addOption(addressOption("--metrics-address <host:port>", "Prometheus metrics", "0.0.0.0:15020").env("STATS_ADDR"))
-    .addOption(
-      addressOption("--readiness-address <host:port>", "readiness probe", "0.0.0.0:15021").env("READINESS_ADDR"),
-    )
+    .addOption(addressOption("--metrics-address <host:port>", "Prometheus metrics", ":15020").env("STATS_ADDR"))
+    .addOption(addressOption("--readiness-address <host:port>", "readiness probe", ":15021").env("READINESS_ADDR"))
     .addOption(logLevelOption().env("LOG_LEVEL"))
     .addOption(
       new Option("--log-format <form>", "lines of the access log, which go to stdout: text or json")
@@ -187,11 +185,11 @@ export function logLevelOption(): Option {
     .default("info");
 }
 
-/** Parses "host:port" or "[v6]:port"; port 0 selects a free one. */
+/** Parses "host:port", "[v6]:port" or ":port", which is every address; port 0 selects a free one. */
 export function address(text: string): Address {
   const parsed = parseHostPort(text);
   if (parsed === undefined) throw new InvalidArgumentError(`"${text}" is not HOST:PORT`);
-  return parsed;
+  return { ...parsed, host: parsed.host === "" ? everyAddress() : parsed.host };
 }
 
 function collect(value: string, before: readonly string[] = []): string[] {

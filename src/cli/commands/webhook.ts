@@ -18,7 +18,7 @@ export function addWebhookCommand(program: Command, _terminal: Terminal): void {
     .command("webhook")
     .description("refuse objects of our kinds that the schema alone cannot refuse")
     .option("-k, --kubeconfig <file>", "kubeconfig; default: KUBECONFIG, ~/.kube/config or the pod's own account")
-    .addOption(addressOption("--address <host:port>", "where the API server connects", "0.0.0.0:9443"))
+    .addOption(addressOption("--address <host:port>", "where the API server connects", ":9443"))
     .addOption(
       new Option("--namespace <name>", "namespace of the certificate Secret")
         .default("gwproxy-system")
