@@ -5,7 +5,7 @@
  */
 import type { MetricFormat, Observation } from "./exposition.ts";
 import { METRICS, METRIC_PREFIX, OBSERVABLES, type MetricGroup, type ObservableName } from "./metric-table.ts";
-import { Registry, type Counted, type Group, type Observations } from "./registry.ts";
+import { Registry, type Counted, type Group, type Observations, type Reading } from "./registry.ts";
 import { SeriesExpiry } from "./series-expiry.ts";
 import { labelValue, UNKNOWN } from "./label-value.ts";
 import type { Row } from "./series.ts";
@@ -149,6 +149,8 @@ export interface Metrics {
   /** Removes the series of routes and Binds that have been absent for ten minutes. Call it periodically. */
   retire(present: { readonly routes: ReadonlySet<string>; readonly binds: ReadonlySet<string> }, nowMs: number): void;
   print(format: MetricFormat): string;
+  /** Returns the series of one metric, whose name has no prefix; empty for an unknown name. */
+  read(name: string): readonly Reading[];
 }
 
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]);
@@ -191,6 +193,7 @@ export function createMetrics(version: string): Metrics {
       else otlp.counters.otlp_dropped_total.add(otlp.row([signal]), count);
     },
     threadReplaced: () => threads.counters.thread_restarts_total.add(threads.row([]), 1),
+    read: (name) => registry.read(name),
     take: () => registry.take(),
     add: (counted) => registry.add(counted),
     observations: () => registry.observations(),

@@ -35,6 +35,15 @@ export type Counted = readonly (readonly [group: string, rows: readonly CountedR
 /** Plain data: the values of a thread, by the name of the metric. */
 export type Observations = readonly (readonly [name: string, readings: readonly Observation[]])[];
 
+/** The value of one series, for readers inside of the process. */
+export interface Reading {
+  readonly labels: Readonly<Record<string, string>>;
+  /** The number of a counter or gauge; the sum of a histogram. */
+  readonly value: number;
+  /** How many values a histogram has observed; 0 for others. */
+  readonly count: number;
+}
+
 export class Counter {
   readonly at: number;
   readonly bit: number;
@@ -97,6 +106,7 @@ export class Registry {
   readonly #histogramBounds = new LabelBounds(MAX_HISTOGRAM_VALUES);
   readonly #groups = new Map<string, Rows>();
   readonly #printers: ((format: MetricFormat) => string)[] = [];
+  readonly #readers = new Map<string, () => Reading[]>();
   readonly #known = new Map<string, Known>();
   /** The latest values of other threads. */
   readonly #observed = new Map<string, ReadonlyMap<string, readonly Observation[]>>();
@@ -143,11 +153,23 @@ export class Registry {
       const added = { spec, read };
       this.#known.set(name, added);
       this.#printers.push((format) => this.#printObservations(name, added, format));
+      this.#readers.set(name, () =>
+        this.#observations(name, added).map(({ values, value }) => ({
+          labels: labelsOf(spec.labels, values),
+          value,
+          count: 0,
+        })),
+      );
     }
   }
 
   print(format: MetricFormat): string {
     return this.#printers.map((print) => print(format)).join("") + printEnd(format);
+  }
+
+  /** Returns the series of one metric, whose name has no prefix; empty for an unknown name. */
+  read(name: string): readonly Reading[] {
+    return this.#readers.get(name)?.() ?? [];
   }
 
   /** Returns and resets all counts, for `add` of another thread's registry with the same groups. */
@@ -197,6 +219,14 @@ export class Registry {
   #counter(rows: Rows, { name, help, rank }: { name: string; help: string; rank: number }): Counter {
     const full = this.#prefix + name;
     const counter = new Counter(rows.reserve(1), rank);
+    const { at, bit } = counter;
+    this.#readers.set(name, () =>
+      rows.seen(bit).map(({ values, numbers }) => ({
+        labels: labelsOf(rows.labels, values),
+        value: numbers[at] ?? 0,
+        count: 0,
+      })),
+    );
     this.#printers.push((format) => {
       const lines = rows.seen(counter.bit).map((row) => printCounter(full, rows.labels, row, counter.at));
       return printHead(full, "counter", help, format) + lines.join("");
@@ -207,18 +237,38 @@ export class Registry {
   #printHistograms(rows: Rows, { name, help, histogram }: { name: string; help: string; histogram: Histogram }): void {
     const full = this.#prefix + name;
     const { at, bounds, bit } = histogram;
+    this.#readers.set(name, () =>
+      rows.seen(bit).map(({ values, numbers }) => ({
+        labels: labelsOf(rows.labels, values),
+        value: numbers[at + bounds.length] ?? 0,
+        count: numbers[at + bounds.length + 1] ?? 0,
+      })),
+    );
     this.#printers.push((format) => {
       const lines = rows.seen(bit).map((row) => printHistogram(full, rows.labels, row, { at, bounds, format }));
       return printHead(full, "histogram", help, format) + lines.join("");
     });
   }
 
-  #printObservations(name: string, { spec, read }: Known, format: MetricFormat): string {
+  #printObservations(name: string, known: Known, format: MetricFormat): string {
     const full = this.#prefix + name;
-    const others = Array.from(this.#observed.values(), (observed) => observed.get(name) ?? []).flat();
-    const lines = sums([...read(), ...others]).map((observation) => printObservation(full, spec.labels, observation));
-    return printHead(full, spec.type, spec.help, format) + lines.join("");
+    const { type, labels, help } = known.spec;
+    const lines = this.#observations(name, known).map((observation) => printObservation(full, labels, observation));
+    return printHead(full, type, help, format) + lines.join("");
   }
+
+  /** Returns the values of this thread and of the others. */
+  #observations(name: string, { read }: Known): Observation[] {
+    const others = Array.from(this.#observed.values(), (observed) => observed.get(name) ?? []).flat();
+    return sums([...read(), ...others]);
+  }
+}
+
+/** @param values as in a Row */
+function labelsOf(labels: readonly string[], values: readonly string[]): Record<string, string> {
+  const named = labels.map((label, at): [string, string] => [label, values[at] ?? ""]);
+  for (let at = labels.length; at < values.length; at += 2) named.push([values[at] ?? "", values[at + 1] ?? ""]);
+  return Object.fromEntries(named);
 }
 
 /** Adds up the values of threads that report under the same labels. */

@@ -135,3 +135,22 @@ test("what is known elsewhere is read when asked for, and parts that threads kno
   registry.replaceObservations("1", undefined);
   assert.doesNotMatch(registry.print("prometheus"), /part="y"/);
 });
+
+test("a reader inside of the process gets each series by its labels", () => {
+  const registry = new Registry("test_");
+  const { row, counters, histograms } = registry.group(CALLS);
+  counters.calls_total.add(row(["a", "m", "tenant", "t1"]), 2);
+  histograms.call_seconds.observe(row(["a", "m"]), 1.5);
+  histograms.call_seconds.observe(row(["a", "m"]), 99);
+  registry.observe("parts", PARTS, () => [{ values: ["x"], value: 1 }]);
+  registry.replaceObservations("1", [["parts", [{ values: ["y"], value: 4 }]]]);
+  assert.deepEqual(registry.read("calls_total"), [
+    { labels: { place: "a", model: "m", tenant: "t1" }, value: 2, count: 0 },
+  ]);
+  assert.deepEqual(registry.read("call_seconds"), [{ labels: { place: "a", model: "m" }, value: 100.5, count: 2 }]);
+  assert.deepEqual(registry.read("parts"), [
+    { labels: { part: "x" }, value: 1, count: 0 },
+    { labels: { part: "y" }, value: 4, count: 0 },
+  ]);
+  assert.deepEqual(registry.read("nothing"), []);
+});
