@@ -7,6 +7,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { emitBehaviour } from "./emit/behaviour.ts";
 import { BASELINE, nextBaseline } from "./baseline.ts";
 import { emitAdmissionPolicy } from "./emit/admission-policy.ts";
+import { emitConsole } from "./emit/console.ts";
 import { emitCrds } from "./emit/crds.ts";
 import { emitDefaults } from "./emit/defaults.ts";
 import { emitEditor } from "./emit/editor.ts";
@@ -78,6 +79,7 @@ export async function generate(root: string): Promise<Map<string, string>> {
   files.set("generated/kinds.ts", emitKinds(source.kinds, upstream));
   files.set("generated/metric-labels.ts", emitMetricLabels());
   files.set("generated/runtime.ts", emitRuntime(`${root}src/lib/`));
+  files.set("generated/console/assets.ts", await emitConsole(root));
   files.set("generated/field-docs.ts", emitFieldDocs(own, source.kinds));
   files.set("generated/admission-policy.yaml", emitAdmissionPolicy(own, source.kinds));
   files.set(BASELINE, nextBaseline(root, source));

@@ -22,7 +22,7 @@ interface LintOverride {
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const LINT_FILE = `${ROOT}.oxlintrc.json`;
-const GENERATED_PARTS = ["generated/types", "generated/proto", "generated/validators"];
+const GENERATED_PARTS = ["generated/types", "generated/proto", "generated/validators", "generated/console"];
 
 /** Modules that get clock, disk and network passed in; only node:crypto is allowed, for digests. */
 const WITHOUT_NODE = ["api", "translator"];
@@ -67,7 +67,7 @@ const IMPORT = /(?:^|\n)\s*(?:import|export)\s+(type\s)?(?:[^"';]*?\sfrom\s+)?"(
 
 /** Reads every relative import and re-export in src, with paths from the root of the repository. */
 export function readImports(): ImportEdge[] {
-  return globSync("src/**/*.ts", { cwd: ROOT }).flatMap((file) => {
+  return globSync("src/**/*.{ts,tsx}", { cwd: ROOT }).flatMap((file) => {
     const text = readFileSync(join(ROOT, file), "utf8");
     return [...text.matchAll(IMPORT)].map((match) => ({
       file,

@@ -7,6 +7,7 @@ import { globSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync }
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { bundleConsole } from "../codegen/emit/console.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const DIST = resolve(process.argv[2] ?? join(ROOT, "dist"));
@@ -38,7 +39,8 @@ const { metafile } = await build({
   metafile: true,
   logLevel: "warning",
 });
-writeFileSync(join(DIST, "LICENSES.txt"), licences(Object.keys(metafile.inputs)));
+const { inputs: consoleInputs } = await bundleConsole(ROOT);
+writeFileSync(join(DIST, "LICENSES.txt"), licences([...Object.keys(metafile.inputs), ...consoleInputs]));
 writeTypes(join(DIST, "types"));
 
 /** Writes the generated types as declarations. They contain only types, so only the names of their imports change. */

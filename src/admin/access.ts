@@ -29,12 +29,15 @@ function isForwarding(name: string): boolean {
 }
 
 /**
- * Requires the token for every path except the page itself, which shows nothing about the process and asks for the
- * token.
+ * Requires the token for every path except the page and its files, which show nothing about the process: the page asks
+ * for the token.
  */
-export function requireToken(token: () => Promise<string>): (event: H3Event) => Promise<void> {
+export function requireToken(
+  token: () => Promise<string>,
+  publicPaths: ReadonlySet<string>,
+): (event: H3Event) => Promise<void> {
   return async ({ req, url }) => {
-    if (url.pathname === "/" && req.method === "GET") return;
+    if (req.method === "GET" && publicPaths.has(url.pathname)) return;
     const [, shown = ""] = /^Bearer +([^ ]+) *$/i.exec(req.headers.get("authorization") ?? "") ?? [];
     if (shown !== "" && isEqual(shown, await token())) return;
     const headers = { "www-authenticate": "Bearer" };

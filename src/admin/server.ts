@@ -2,12 +2,12 @@
  * The admin server of a data plane, for people on loopback: routes the table of paths. Paths receive everything that
  * they show through the options, so this module does not depend on the data plane.
  */
-import { createHash } from "node:crypto";
-import { H3 } from "h3";
+import { H3, type H3Event } from "h3";
 import type { LogFilter } from "../lib/log.ts";
 import { refuseForeign, requireToken } from "./access.ts";
-import { refuseOtherMethods, serveOn, type RunningServer, type ServerAddress } from "./http.ts";
+import { refuseOtherMethods, serveOn, text, type RunningServer, type ServerAddress } from "./http.ts";
 import type { AdminContext } from "./paths/admin-path.ts";
+import { consolePage } from "./paths/console.ts";
 import { ADMIN_PATHS, methodsOf } from "./paths/index.ts";
 
 export interface AdminOptions extends Omit<AdminContext, "initialFilter" | "onFilter"> {
@@ -20,14 +20,20 @@ export interface AdminOptions extends Omit<AdminContext, "initialFilter" | "onFi
   readonly token?: (() => Promise<string>) | undefined;
 }
 
+/** The page at the root and its files. */
+const PUBLIC_PATHS: ReadonlySet<string> = new Set([
+  "/",
+  ...Object.entries(ADMIN_PATHS).flatMap(([path, { isPublic }]) => (isPublic === true ? [path] : [])),
+]);
+
 export async function startAdminServer(options: AdminOptions): Promise<RunningServer> {
   const { address, filter, token, onFilter = () => undefined } = options;
   const initialFilter: LogFilter = { level: filter.level, modules: new Map(filter.modules) };
   const context: AdminContext = { ...options, initialFilter, onFilter };
   const app = new H3({ silent: true });
   app.use((event) => refuseForeign(event));
-  if (token !== undefined) app.use(requireToken(token));
-  app.get("/", () => adminPage(token !== undefined));
+  if (token !== undefined) app.use(requireToken(token, PUBLIC_PATHS));
+  app.get("/", rootPage);
   for (const [path, { get, post }] of Object.entries(ADMIN_PATHS)) {
     if (get !== undefined) app.get(path, (event) => get(event, context));
     if (post !== undefined) app.post(path, (event) => post(event, context));
@@ -39,36 +45,10 @@ export async function startAdminServer(options: AdminOptions): Promise<RunningSe
   return serveOn(app, address);
 }
 
-/** Fetches paths with the token, which stays in the memory of the page. */
-const SCRIPT = `
-document.addEventListener("click", async (event) => {
-  const path = event.target.getAttribute("href");
-  if (path === null) return;
-  event.preventDefault();
-  const authorization = "Bearer " + document.querySelector("input").value;
-  document.querySelector("pre").textContent = await (await fetch(path, { headers: { authorization } })).text();
-});
-`;
-const ASKING = `<p><input type="password" placeholder="token" autocomplete="off"><pre></pre><script>${SCRIPT}</script>`;
-
-/** Lets browsers run that script alone, by its digest (CSP Level 3 §2.3.1), and show the page in no other one. */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  `script-src 'sha256-${createHash("sha256").update(SCRIPT).digest("base64")}'`,
-  "connect-src 'self'",
-  "frame-ancestors 'none'",
-].join("; ");
-
-/** Returns the page at the root, which lists the paths. */
-function adminPage(needsToken: boolean): Response {
-  const rows = Object.entries(ADMIN_PATHS).map(
-    ([path, entry]) => `<li><a href="${path}">${path}</a> (${methodsOf(entry)}): ${entry.help}</li>`,
-  );
-  const html = `<!doctype html><meta charset="utf-8"><title>gwproxy</title><h1>gwproxy</h1><ul>${rows.join("")}</ul>${needsToken ? ASKING : ""}\n`;
-  const headers = {
-    "content-type": "text/html; charset=utf-8",
-    "content-security-policy": CONTENT_SECURITY_POLICY,
-    "x-content-type-options": "nosniff",
-  };
-  return new Response(html, { headers });
+/** Returns the console, or the list of paths to a client that asks for plain text (RFC 9110 §12.5.1). */
+function rootPage({ req }: H3Event): Response {
+  const rows = Object.entries(ADMIN_PATHS).map(([path, entry]) => [path, methodsOf(entry), entry.help] as const);
+  const accept = req.headers.get("accept") ?? "";
+  if (!accept.includes("text/plain") || accept.includes("text/html")) return consolePage(rows);
+  return text(rows.map(([path, methods, help]) => `${path} (${methods}): ${help}\n`).join(""));
 }

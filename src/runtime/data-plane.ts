@@ -17,6 +17,8 @@ import { resourceOf } from "../telemetry/otlp/resource.ts";
 import { createMetrics, type Metrics } from "../telemetry/metrics.ts";
 import { observeProcess, observeThread } from "../telemetry/process-gauges.ts";
 import { VERSION } from "../lib/version.ts";
+import { AppliedUpdates } from "./applied-updates.ts";
+import { buildConsoleData } from "./console-data.ts";
 import { configDump } from "./dump.ts";
 import { createLineOutput } from "./line-output.ts";
 import type { ProcessLog } from "./process.ts";
@@ -29,6 +31,8 @@ export interface DataPlane {
   /** Stops in stages (shutdown.ts): readiness fails, connections are drained, then everything is closed. */
   stop(): Promise<void>;
   readonly metrics: Metrics;
+  /** Records each update that was applied, for the console. */
+  readonly applied: AppliedUpdates;
   /** Addresses of this process that its own fetches must not reach. */
   readonly ownListeners: OwnListeners;
 }
@@ -41,13 +45,19 @@ interface Serving {
   end(): Promise<void>;
 }
 
-export async function startDataPlane(options: DataPlaneOptions, processLog: ProcessLog): Promise<DataPlane> {
+/** @param source where the configuration comes from */
+export async function startDataPlane(
+  options: DataPlaneOptions,
+  processLog: ProcessLog,
+  source: "files" | "controller",
+): Promise<DataPlane> {
   const { log, filter } = processLog;
   const adminToken = options.adminTokenFile === undefined ? undefined : await tokenFrom(options.adminTokenFile);
   const metrics = createMetrics(VERSION);
   const ownListeners = new OwnListeners();
   const { proxy, filterChanged, end } = await serve(options, processLog, { metrics, ownListeners });
   const pending = new Set(["configuration"]);
+  const applied = new AppliedUpdates();
   observeProcess(metrics);
   observeThread(metrics, "main");
   metrics.observe("config_synchronized", () => [{ values: [], value: pending.has("configuration") ? 0 : 1 }]);
@@ -66,6 +76,13 @@ export async function startDataPlane(options: DataPlaneOptions, processLog: Proc
       state: async () =>
         configDump(await proxy.state(), { bindAddress: options.bindAddress, logging: printLogFilter(filter) }),
       explain: (name) => proxy.explain(name),
+      async console(query) {
+        await proxy.refresh();
+        const { read } = metrics;
+        const state = await proxy.state();
+        const sources = { state, applied, pending, source, version: VERSION, read, now: new Date() };
+        return buildConsoleData(sources, query);
+      },
       filter,
       onFilter: filterChanged,
       log,
@@ -86,6 +103,7 @@ export async function startDataPlane(options: DataPlaneOptions, processLog: Proc
     proxy,
     pending,
     metrics,
+    applied,
     ownListeners,
     async stop() {
       await shutdown.over();

@@ -24,14 +24,18 @@ export async function runProxy(options: ProxyOptions, terminal: Terminal): Promi
     ...(options.xdsToken === undefined ? {} : { token: tokenFrom(options.xdsToken) }),
     gateway: options.gateway,
     log: process.log.child("xds"),
-    apply: (update) => plane.proxy.apply(update),
+    async apply(update) {
+      const result = await plane.proxy.apply(update);
+      plane.applied.record(update, result);
+      return result;
+    },
     meter: {
       message: (typeUrl, bytes) => plane.metrics.controller.message(typeUrl, bytes),
       ended: (reason) => plane.metrics.controller.ended(reason),
     },
   });
   await checkOwnPorts(dataPlanePorts(options));
-  const plane = await startDataPlane(options, process);
+  const plane = await startDataPlane(options, process, "controller");
   plane.metrics.observe("config_synchronized", () => [{ values: [], value: client.connected() ? 1 : 0 }]);
   const stopped = stopSignal();
   client.start();

@@ -28,7 +28,7 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
   await checkOwnPorts(dataPlanePorts(options));
   const processLog = createProcessLog(options.logLevel);
   const { log } = processLog;
-  const plane = await startDataPlane(options, processLog);
+  const plane = await startDataPlane(options, processLog, "files");
   const source = createManifestSource(options.file, log.child("source"));
   const translator = createTranslator(FILE_TRANSLATION);
   const reporter = createReporter(options.output, terminal);
@@ -42,6 +42,7 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
     proxy: plane.proxy,
     ownListeners: plane.ownListeners,
     onApplied(update, result) {
+      plane.applied.record(update, result);
       for (const listener of plane.proxy.listeners()) {
         if (listening.has(listener.bind)) continue;
         listening.add(listener.bind);

@@ -9,6 +9,8 @@ export interface AdminContext {
   readonly state: () => Promise<unknown>;
   /** Returns the routes of a name ("namespace/name") with the policies of their rules; empty when there is none. */
   readonly explain: (name: string) => Promise<readonly ExplainedRoute[]>;
+  /** Returns the content of /console/data. */
+  readonly console: (query: ConsoleQuery) => Promise<unknown>;
   /** Changed in place by /logging. */
   readonly filter: LogFilter;
   /** The filter that the process started with. */
@@ -22,6 +24,16 @@ export interface AdminContext {
   readonly quit: () => void;
 }
 
+/** What the page asks for, in the words of its own query. */
+interface ConsoleQuery {
+  /** Revision of the configuration that the page has already. */
+  readonly known: string | undefined;
+  /** Text that the names of listed endpoints or backends contain. */
+  readonly backends: string | undefined;
+  /** Label by which the usage of models is added up. */
+  readonly usage: string | undefined;
+}
+
 /** A route on one listener. What its rules contain besides their name is for the reader alone. */
 interface ExplainedRoute {
   readonly rules: readonly { readonly rule: string }[];
@@ -32,6 +44,8 @@ type AdminHandler = (event: H3Event, context: AdminContext) => Response | Promis
 export interface AdminPath {
   /** One sentence for the page of the server and for docs/reference/admin.md. */
   readonly help: string;
+  /** Served without the token: a file of the page, which shows nothing about the process. */
+  readonly isPublic?: true;
   readonly get?: AdminHandler;
   readonly post?: AdminHandler;
 }

@@ -1,6 +1,7 @@
 /** The table of admin paths. The server routes by it, and its page and docs/reference/admin.md are made from it. */
 import type { AdminPath } from "./admin-path.ts";
 import { configDump } from "./config-dump.ts";
+import { consoleData, consoleScript, consoleStyle } from "./console.ts";
 import { explain } from "./explain.ts";
 import { logging } from "./logging.ts";
 import { memory } from "./memory.ts";
@@ -8,6 +9,9 @@ import { quit } from "./quit.ts";
 
 export const ADMIN_PATHS: Readonly<Record<string, AdminPath>> = {
   "/config_dump": configDump,
+  "/console/app.css": consoleStyle,
+  "/console/app.js": consoleScript,
+  "/console/data": consoleData,
   "/explain": explain,
   "/logging": logging,
   "/memory": memory,

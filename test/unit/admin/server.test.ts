@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { test, type TestContext } from "node:test";
 import { startHealthServer, startMetricsServer, startReadinessServer } from "../../../src/admin/probe-servers.ts";
 import { startAdminServer } from "../../../src/admin/server.ts";
@@ -19,6 +18,7 @@ async function admin(
     state: () => Promise.resolve({ binds: [] }),
     explain: (name) =>
       Promise.resolve(name === "default/shop" ? [{ listener: "a", rules: [{ rule: "0" }, { rule: "pay" }] }] : []),
+    console: (query) => Promise.resolve(query),
     filter,
     log: createLogger(filter, () => {}),
     drain: async () => void quits.push("drained"),
@@ -104,7 +104,10 @@ test("with a token, requests need it; the page asks for it", async (t) => {
   assert.deepEqual(quits, []);
   assert.equal((await ask("/config_dump", "Bearer first-token")).status, 200);
   assert.equal((await ask("/config_dump", "bearer first-token")).status, 200);
-  assert.match((await ask("/")).body, /type="password"/);
+  for (const path of ["/", "/console/app.js", "/console/app.css"]) assert.equal((await ask(path)).status, 200, path);
+  for (const path of ["/console/data", "/console/app.js/", "/console/app.css?"])
+    assert.equal((await ask(path, undefined, "POST")).status, 401, path);
+  assert.equal((await ask("/console/data")).status, 401);
   token = "second-token";
   assert.equal((await ask("/config_dump", "Bearer first-token")).status, 401);
   assert.equal((await ask("/config_dump", "Bearer second-token")).status, 200);
@@ -112,16 +115,38 @@ test("with a token, requests need it; the page asks for it", async (t) => {
   assert.equal((await ask("/config_dump", "Bearer ")).status, 401);
 });
 
-test("the page runs its own script alone, and is shown in no other page", async (t) => {
+test("the page runs its own files alone, and is shown in no other page", async (t) => {
   const { url } = await admin(t, () => Promise.resolve("secret"));
   const page = await call(url);
-  const [, script = ""] = /<script>([^]*)<\/script>/.exec(page.body) ?? [];
-  const digest = createHash("sha256").update(script).digest("base64");
-  const policy = String(page.headers["content-security-policy"]);
-  assert.match(script, /Bearer/);
-  assert.ok(policy.includes(`script-src 'sha256-${digest}';`), policy);
-  assert.ok(policy.includes("frame-ancestors 'none'"), policy);
+  assert.equal(
+    page.headers["content-security-policy"],
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  );
+  assert.doesNotMatch(page.body, /<script>|<style| style=| on[a-z]+=/);
+  assert.match(page.body, /<code>\/config_dump<\/code> \(GET\)/);
+  const types = { "/console/app.js": "text/javascript", "/console/app.css": "text/css" };
+  for (const [path, type] of Object.entries(types)) {
+    assert.ok(page.body.includes(`"${path}"`), path);
+    const file = await call(url + path);
+    assert.equal(file.headers["content-type"], `${type}; charset=utf-8`);
+    assert.equal(file.headers["x-content-type-options"], "nosniff");
+  }
   assert.equal(page.headers["x-content-type-options"], "nosniff");
+});
+
+test("a client that asks for plain text gets the list of paths", async (t) => {
+  const { url } = await admin(t);
+  const list = await call(url, { headers: { accept: "text/plain" } });
+  assert.match(list.body, /^\/config_dump \(GET\): /m);
+  assert.match(list.body, /^\/quitquitquit \(POST\): /m);
+});
+
+test("the data of the page is asked for by bounded texts", async (t) => {
+  const { url } = await admin(t);
+  const answer = await call(`${url}/console/data?known=abc&backends=&usage=${"x".repeat(1000)}&usage2=1`);
+  assert.deepEqual(JSON.parse(answer.body), { known: "abc", usage: "x".repeat(200) });
+  assert.equal(answer.headers["cache-control"], "no-store");
 });
 
 test("memory figures are bytes above zero", async (t) => {

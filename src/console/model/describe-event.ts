@@ -1,0 +1,72 @@
+/** Says in a few words what an event of a traced request is about; the whole message is shown beside it. */
+import { isRecord, type TraceEvent } from "./trace.ts";
+
+export interface EventSummary {
+  readonly title: string;
+  readonly detail: string;
+}
+
+type Message = TraceEvent["message"];
+type Describe = (message: Message) => EventSummary;
+
+/** A row for each type of event; another type is shown by its name. */
+const SUMMARIES: Readonly<Record<string, Describe | undefined>> = {
+  requestStarted: () => ({ title: "Request received", detail: "" }),
+  requestSnapshot: ({ stage }) => ({ title: "Request", detail: textOf(stage) }),
+  responseSnapshot: ({ stage }) => ({ title: "Response", detail: textOf(stage) }),
+  bodySnapshot: ({ stage }) => ({ title: "Body", detail: textOf(stage) }),
+  cel: ({ expr, result }) => ({ title: "Expression", detail: `${textOf(expr)} → ${textOf(result)}` }),
+  routeSelection: ({ selectedRoute }) => ({
+    title: "Route",
+    detail: selectedRoute === null || selectedRoute === undefined ? "none matches" : textOf(selectedRoute),
+  }),
+  policySelection: ({ phase }) => ({ title: "Policies", detail: textOf(phase) }),
+  policy: ({ kind, result }) => ({ title: `Policy ${textOf(kind)}`, detail: policyResult(result) }),
+  policyEvent: ({ kind, details }) => ({ title: `Policy ${textOf(kind)}`, detail: textOf(details) }),
+  authorizationResult: ({ result }) => ({ title: "Authorization", detail: textOf(result) }),
+  traceSampling: ({ decision }) => ({ title: "Trace sampling", detail: textOf(decision) }),
+  backendCallStart: ({ target }) => ({ title: "Backend call", detail: textOf(target) }),
+  backendCallResult: ({ status, error }) => ({ title: "Backend answer", detail: outcome(status, error) }),
+  llmRouteResolved: ({ provider, routeType }) => ({ title: "LLM route", detail: words(provider, routeType) }),
+  llmRequestDetected: ({ provider, requestModel, inputFormat }) => ({
+    title: "LLM request",
+    detail: words(requestModel, inputFormat, provider),
+  }),
+  llmStreamingTranslation: ({ provider, streamFormat }) => ({
+    title: "LLM stream",
+    detail: words(provider, streamFormat),
+  }),
+  endpointSelection: ({ chosen, cause }) => ({ title: "Endpoint", detail: words(chosen, cause) }),
+  mcpFanout: () => ({ title: "MCP targets", detail: "" }),
+  requestFinished: ({ status, error }) => ({ title: "Response sent", detail: outcome(status, error) }),
+};
+
+export function describeEvent(message: Message): EventSummary {
+  const summary = Object.hasOwn(SUMMARIES, message.type) ? SUMMARIES[message.type]?.(message) : undefined;
+  const { title, detail } = summary ?? { title: message.type, detail: "" };
+  return { title, detail: detail.length > MAX_DETAIL ? `${detail.slice(0, MAX_DETAIL)}…` : detail };
+}
+
+const MAX_DETAIL = 160;
+
+function policyResult(result: unknown): string {
+  if (!isRecord(result)) return textOf(result);
+  return result["type"] === "skip" ? `skipped: ${textOf(result["reason"])}` : words(result["type"], result["details"]);
+}
+
+function outcome(status: unknown, error: unknown): string {
+  return words(status, error);
+}
+
+function words(...values: readonly unknown[]): string {
+  return values
+    .map(textOf)
+    .filter((text) => text !== "")
+    .join(", ");
+}
+
+/** Returns a text as it is, and anything else as JSON; nothing for a value that is not there. */
+function textOf(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

@@ -1,0 +1,63 @@
+/** The answer of `/explain` (docs/reference/admin.md), and the words in which the page shows it. */
+
+export interface PolicySource {
+  readonly level: string;
+  /** Object and field, such as "GwPolicy default/p spec.traffic.cors". */
+  readonly origin: string;
+}
+
+export interface LostPolicy extends PolicySource {
+  readonly to: PolicySource;
+  readonly reason: string;
+}
+
+export interface ExplainedPolicy {
+  readonly policy: string;
+  readonly part?: string;
+  readonly preRouting: boolean;
+  readonly from: readonly PolicySource[];
+  readonly lost: readonly LostPolicy[];
+}
+
+interface ExplainedRule {
+  readonly rule: string;
+  readonly refuses?: string;
+  readonly policies: readonly ExplainedPolicy[];
+}
+
+export interface ExplainedRoute {
+  readonly route: string;
+  readonly listener: string;
+  readonly rules: readonly ExplainedRule[];
+}
+
+const LEVELS: Readonly<Record<string, string | undefined>> = {
+  gateway: "on the Gateway",
+  port: "on the port",
+  listener: "on the listener",
+  route: "on the route",
+  rule: "on the rule",
+  filters: "",
+};
+
+/** Returns where a policy is attached, in words. */
+export function levelText(level: string): string {
+  return LEVELS[level] ?? level;
+}
+
+/** Returns the name of a source: the object with its field, or the route for a field of its own. */
+export function sourceText({ level, origin }: PolicySource): string {
+  return level === "filters" ? "the rule's own field" : origin;
+}
+
+/** Says why a policy lost, and to which one. */
+export function lossText({ to, reason }: LostPolicy): string {
+  const winner = sourceText(to);
+  if (reason === "older") return `lost to ${winner}, which is older`;
+  if (reason === "moreSpecific") {
+    const where = to.level === "filters" ? "" : `${levelText(to.level)} and so `;
+    return `lost to ${winner}, which is ${where}more specific`;
+  }
+  if (reason === "override") return `lost to ${winner}, which overrides more specific ones`;
+  return `lost to ${winner} (${reason})`;
+}

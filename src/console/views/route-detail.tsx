@@ -1,0 +1,113 @@
+/** One route: for each rule what it matches, where it leads, and the policies that `/explain` lists. */
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { messageOf } from "../client/error-text.ts";
+import type { AdminClient } from "../client/admin-client.ts";
+import type { RouteData, RuleData } from "../data.ts";
+import type { ExplainedRoute } from "../model/explanation.ts";
+import { PolicyList } from "./policy-list.tsx";
+
+type Explanation = readonly ExplainedRoute[] | { readonly error: string } | undefined;
+
+export function RouteDetail({
+  client,
+  route,
+}: {
+  readonly client: AdminClient;
+  readonly route: RouteData;
+}): JSX.Element {
+  const explanation = useExplanation(client, route);
+  return (
+    <article>
+      <h3>
+        {route.kind} {route.name}
+      </h3>
+      <dl class="facts">
+        <div>
+          <dt>Hosts</dt>
+          <dd>{route.hostnames.length === 0 ? "any that its listeners have" : route.hostnames.join(", ")}</dd>
+        </div>
+        <div>
+          <dt>Listeners</dt>
+          <dd>{route.listeners.join(", ")}</dd>
+        </div>
+      </dl>
+      {explanation !== undefined && "error" in explanation && (
+        <p class="notice bad">The policies could not be fetched: {explanation.error}</p>
+      )}
+      {route.rules.map((rule) => (
+        <Rule key={rule.rule} rule={rule} explanation={explanation} />
+      ))}
+    </article>
+  );
+}
+
+/** Fetches the policies again when the route changes: its data is then another object. */
+function useExplanation(client: AdminClient, route: RouteData): Explanation {
+  const [explanation, setExplanation] = useState<Explanation>(undefined);
+  useEffect(() => {
+    const aborted = new AbortController();
+    const path = `/explain?${new URLSearchParams({ route: route.name }).toString()}`;
+    // `/explain` knows HTTP routes only.
+    if (/^(TCP|TLS)Route$/.test(route.kind)) return undefined;
+    client
+      .fetchJson(path, aborted.signal)
+      // The cast is sound: server and page are of one version.
+      .then((answer) => setExplanation(answer as readonly ExplainedRoute[]))
+      .catch((error: unknown) => {
+        if (!aborted.signal.aborted) setExplanation({ error: messageOf(error) });
+      });
+    return () => aborted.abort();
+  }, [client, route]);
+  return explanation;
+}
+
+function Rule({ rule, explanation }: { readonly rule: RuleData; readonly explanation: Explanation }): JSX.Element {
+  const { matches, backends, problems } = rule;
+  const routes = explanation === undefined || "error" in explanation ? [] : explanation;
+  const explained = routes.flatMap(({ listener, rules }) =>
+    rules.filter((each) => each.rule === rule.rule).map((each) => ({ listener, ...each })),
+  );
+  return (
+    <section class="rule">
+      <h4>Rule {rule.rule}</h4>
+      {problems.map((problem) => (
+        <p key={problem} class="notice bad">
+          Answers with an error: {problem}
+        </p>
+      ))}
+      <ul class="matches">
+        {matches.map((match) => (
+          <li key={match}>
+            <code>{match}</code>
+          </li>
+        ))}
+      </ul>
+      <p class="targets">
+        <span aria-hidden="true">→ </span>
+        <span class="hidden">leads to </span>
+        {backends.length === 0 ? "no backend: answers by itself" : backends.join(", ")}
+      </p>
+      {groupEqual(explained).map(({ listeners, refuses, policies }) => (
+        <div key={listeners.join()}>
+          {explained.length > 1 && <h5>On listener {listeners.join(", ")}</h5>}
+          {refuses !== undefined && <p class="notice bad">Every request is refused: {refuses}</p>}
+          <PolicyList policies={policies} />
+        </div>
+      ))}
+    </section>
+  );
+}
+
+type RuleOnListener = ExplainedRoute["rules"][number] & { readonly listener: string };
+
+/** Joins listeners on which the rule has the same policies. */
+function groupEqual(
+  rules: readonly RuleOnListener[],
+): (Omit<RuleOnListener, "listener"> & { readonly listeners: readonly string[] })[] {
+  const groups = Map.groupBy(rules, ({ refuses, policies }) => JSON.stringify([refuses, policies]));
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    return first === undefined ? [] : [{ ...first, listeners: group.map(({ listener }) => listener) }];
+  });
+}
