@@ -19,6 +19,7 @@ import { ProxyError } from "./exchange/errors.ts";
 import type { Catalogs } from "./llm/cost/catalogs.ts";
 import { checkFrontend, FrontendSet } from "./listeners/frontends.ts";
 import { listenerNameOf } from "./listeners/listener-name.ts";
+import { DelegationTable } from "./router/delegation.ts";
 import { ListenerTable, type CompiledListener } from "./router/listener-table.ts";
 import type { Frontend } from "./listeners/frontend.ts";
 import { compileServerTls, type BindTls } from "./listeners/tls/server-tls.ts";
@@ -27,7 +28,8 @@ import type { PolicySet } from "./policies/policy-set.ts";
 import type { HttpExchange } from "./pipeline/http-exchange.ts";
 import type { Chain, ChainTerminal } from "./pipeline/chain-runner.ts";
 import type { Exporters } from "./observability/exporters.ts";
-import { RouteTable, type ExplainedRoute } from "./router/route-table.ts";
+import type { ExplainedRoute } from "./router/explain-route.ts";
+import { RouteTable } from "./router/route-table.ts";
 import { SecretParameters } from "./router/secret-parameters.ts";
 import { TcpRouter } from "./router/tcp-router.ts";
 import { compileRoute, failClosedRoute, type CompiledRoute } from "./router/route.ts";
@@ -71,8 +73,9 @@ export class Configuration {
     this.#options = options;
     const { policies, backends, identities } = options;
     this.#frontends = new FrontendSet(options);
-    this.#listeners = new ListenerTable({ policies, frontends: this.#frontends, identities });
-    this.#routes = new RouteTable({ policies, backends, listeners: this.#listeners });
+    const delegations = new DelegationTable({ policies, backends });
+    this.#listeners = new ListenerTable({ policies, frontends: this.#frontends, identities, delegations });
+    this.#routes = new RouteTable({ policies, backends, listeners: this.#listeners, delegations });
     this.#secretParameters = new SecretParameters({ policies, listeners: this.#listeners, routes: this.#routes });
   }
 

@@ -42,7 +42,7 @@ import { WorkloadApi, type WorkloadApiDump } from "./spiffe/workload-api.ts";
 import type { CredentialDump } from "./tokens/report.ts";
 import type { TokenBroker } from "./tokens/token.ts";
 import { Tokens } from "./tokens/tokens.ts";
-import type { ExplainedRoute } from "./router/route-table.ts";
+import type { ExplainedRoute } from "./router/explain-route.ts";
 import { allocateShared, openShared, type SharedState } from "./shared-state.ts";
 
 export interface ProxyOptions {

@@ -8,12 +8,20 @@ import type { CompiledPolicy, CompiledUnit } from "../policies/policy-set.ts";
 import type { InlineFilters } from "./compose.ts";
 import { selectUnits, type LossReason, type Selection, type Slot } from "./select-units.ts";
 
-/** Levels from the least specific to the most specific; those of attached policies, then the route's own fields. */
-const LEVELS = ["gateway", "port", "listener", "route", "rule"] as const;
-type Level = (typeof LEVELS)[number] | "filters";
+type Level = "gateway" | "port" | "listener" | "route" | "rule" | "filters";
+
+/** The policies of one level. "filters" are the own filters and fields of a route that delegates. */
+export interface ExplainedLevel {
+  readonly level: Level;
+  /** The route of a chain of delegation, such as "HTTPRoute infra/parent"; unset for the explained route. */
+  readonly route?: string;
+  readonly policies: readonly CompiledPolicy[];
+}
 
 interface PolicySource {
   readonly level: Level;
+  /** The route that the policy is inherited from; unset for the explained route and for levels above all routes. */
+  readonly route?: string;
   /** Object and field: "GwPolicy default/p spec.traffic.cors"; for the route's own filters its key. */
   readonly origin: string;
 }
@@ -41,18 +49,15 @@ interface SlotState {
 
 /**
  * Returns the policies of a rule in the order in which they run.
- * @param levels policies of each of LEVELS
+ * @param levels from the least specific to the most specific
  * @param inline what the rule itself sets
  */
-export function explainPolicies(
-  levels: readonly (readonly CompiledPolicy[])[],
-  inline: InlineFilters,
-): ExplainedPolicy[] {
+export function explainPolicies(levels: readonly ExplainedLevel[], inline: InlineFilters): ExplainedPolicy[] {
   return [...explainPhase(levels, true, undefined), ...explainPhase(levels, false, inline)];
 }
 
 function explainPhase(
-  levels: readonly (readonly CompiledPolicy[])[],
+  levels: readonly ExplainedLevel[],
   preRouting: boolean,
   inline: InlineFilters | undefined,
 ): ExplainedPolicy[] {
@@ -63,7 +68,8 @@ function explainPhase(
     if (state === undefined) slots.set(slot, (state = { from: [], lost: [] }));
     return state;
   };
-  const selection = selectUnits(levels, preRouting, ({ slot, unit, winner, reason }) =>
+  const all = levels.map(({ policies }) => policies);
+  const selection = selectUnits(all, preRouting, ({ slot, unit, winner, reason }) =>
     stateOf(slot).lost.push({ ...sourceOf(unit), to: sourceOf(winner), reason }),
   );
   for (const [slot, unit] of selection.units) stateOf(slot).from = [sourceOf(unit)];
@@ -74,13 +80,11 @@ function explainPhase(
 
 type SourceOf = (unit: CompiledUnit) => PolicySource;
 
-function sourcesOf(levels: readonly (readonly CompiledPolicy[])[]): SourceOf {
+function sourcesOf(levels: readonly ExplainedLevel[]): SourceOf {
   const sources = new Map<CompiledUnit, PolicySource>();
-  levels.forEach((policies, at) => {
-    const level = LEVELS[at] ?? "rule";
+  for (const { policies, ...level } of levels)
     for (const { units } of policies)
-      for (const unit of units) sources.set(unit, { level, origin: unit.compiled.origin ?? unit.owner });
-  });
+      for (const unit of units) sources.set(unit, { ...level, origin: unit.compiled.origin ?? unit.owner });
   return (unit) => sources.get(unit) ?? { level: "rule", origin: unit.owner };
 }
 

@@ -9,7 +9,6 @@ import { createPicker } from "../balancing/select.ts";
 import type { CompiledRule } from "./route.ts";
 import { callBackend } from "../pipeline/attempts.ts";
 import { compose, type InlineFilters } from "../pipeline/compose.ts";
-import { explainPolicies, type ExplainedPolicy } from "../pipeline/explain.ts";
 import type { CompiledFilters } from "../pipeline/filters.ts";
 import { Mirror, startMirrors } from "../pipeline/mirror.ts";
 import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
@@ -17,6 +16,9 @@ import type { HttpExchange, RequestDestination } from "../pipeline/http-exchange
 import type { Chain, ChainTerminal } from "../pipeline/chain-runner.ts";
 
 export interface BoundRule extends RequestDestination {
+  /** Key of its route. */
+  readonly routeKey: string;
+  readonly compiled: CompiledRule;
   readonly info: CompiledRule["info"];
   readonly chain: Chain;
   readonly backendTimeoutMs: number | undefined;
@@ -32,8 +34,10 @@ export interface RulePlace {
   readonly policies: PolicySet;
   readonly backends: BackendRegistry;
   readonly routeKey: string;
-  /** Policies of the Gateway, listener, route and rule, in this order. */
+  /** Policies of the Gateway, listener, route and rule, in this order; those of every route of a chain of delegation. */
   readonly levels: readonly (readonly CompiledPolicy[])[];
+  /** Stands in place of the rule's own timeout of a call, where a chain of delegation has one. */
+  readonly backendTimeoutMs?: number | undefined;
 }
 
 /** Names the user that a caller of an agent runtime acts for, so a client must not choose it. */
@@ -41,11 +45,13 @@ const RUNTIME_USER = "x-amzn-bedrock-agentcore-runtime-user-id";
 
 export function bindRule(rule: CompiledRule, place: RulePlace): BoundRule {
   const { message, info, filters } = rule;
-  const chain = compose(place.policies, place.levels, false, inlineOf(filters, place, message));
+  const chain = compose(place.policies, place.levels, false, inlineOf(filters, place.routeKey, message));
   const slots: BackendHandle[] = [];
   const end = terminalOf(rule, place, slots);
   const keys = new Set(rule.backends.map(({ message: { backend } }) => backend));
   return {
+    routeKey: place.routeKey,
+    compiled: rule,
     // Evaluated for each error instead of once: a backend that changes its kind is swapped inside its handle.
     servesModels: () => slots.some(({ backendKey, info }) => info.type === "ai" && keys.has(backendKey)),
     dropClaims({ requestHeaders }) {
@@ -54,20 +60,15 @@ export function bindRule(rule: CompiledRule, place: RulePlace): BoundRule {
     servesMetadata: () => chain.servesMetadata || slots.some((slot) => slot.info.type === "mcp"),
     info,
     chain: { middlewares: chain.middlewares, terminal: end, captureBytes: chain.captureBytes, origins: chain.origins },
-    backendTimeoutMs: positive(message.backendRequestTimeoutMs),
+    backendTimeoutMs: positive(place.backendTimeoutMs ?? message.backendRequestTimeoutMs),
     slots,
   };
 }
 
-/** Returns the policies of a rule in the order in which they run, and those that lost. */
-export function explainRule({ message, filters }: CompiledRule, place: RulePlace): ExplainedPolicy[] {
-  return explainPolicies(place.levels, inlineOf(filters, place, message));
-}
-
 /** @param rule the fields that a rule has besides filters; omitted for a backendRef, which has filters only */
-function inlineOf(
+export function inlineOf(
   { requestHeaders, responseHeaders, cors, middlewares }: CompiledFilters,
-  { routeKey: owner }: RulePlace,
+  owner: string,
   rule?: HttpRule,
 ): InlineFilters {
   const { requestTimeoutMs, retry } = rule ?? {};
@@ -78,13 +79,15 @@ function terminalOf(rule: CompiledRule, place: RulePlace, slots: BackendHandle[]
   const { invalidReason } = rule.message;
   if (invalidReason !== "") return failing(invalidReason, "route_invalid");
   const shared = mirrorsOf(rule.filters, place, slots);
-  const choices = rule.backends.map(({ message, filters }) => {
-    const mirrors = [...shared, ...mirrorsOf(filters, place, slots)];
-    return {
-      weight: message.weight,
-      value: backendTerminal(message.backend, message.invalidReason, { filters, mirrors, place, slots }),
-    };
-  });
+  const choices = rule.backends
+    .filter(({ message }) => message.group === "")
+    .map(({ message, filters }) => {
+      const mirrors = [...shared, ...mirrorsOf(filters, place, slots)];
+      return {
+        weight: message.weight,
+        value: backendTerminal(message.backend, message.invalidReason, { filters, mirrors, place, slots }),
+      };
+    });
   const pick = createPicker(choices);
   return (exchange, run) => {
     const chosen = pick();
@@ -125,7 +128,7 @@ function backendTerminal(
     if (mirrors.length > 0) startMirrors(mirrors, exchange);
     return callBackend(exchange, slot);
   };
-  const { middlewares, origins } = compose(place.policies, [], false, inlineOf(filters, place));
+  const { middlewares, origins } = compose(place.policies, [], false, inlineOf(filters, place.routeKey));
   if (middlewares.length === 0) return call;
   const chain: Chain = { middlewares, terminal: call, captureBytes: undefined, origins };
   return (exchange, run) => {

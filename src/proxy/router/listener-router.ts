@@ -1,6 +1,6 @@
 /**
  * The routes of one listener, by host and then by path. The cost of changing one route depends on the matches of that
- * route and not on the number of routes. `ListenerTable` holds one per listener.
+ * route and not on the number of routes. `ListenerTable` holds one per listener, `DelegationTable` one per group.
  */
 import { HostMap } from "./host.ts";
 import type { Routable } from "./match.ts";
@@ -15,6 +15,10 @@ interface RouteEntry<Rule> {
 export class ListenerRouter<Rule> {
   readonly #hosts = new HostMap<PathTable<Rule>>();
   readonly #entries = new Map<string, RouteEntry<Rule>>();
+
+  get isEmpty(): boolean {
+    return this.#entries.size === 0;
+  }
 
   /** Replaces the route. @param hostnames empty for every host */
   put(route: string, hostnames: readonly string[], candidates: readonly Candidate<Rule>[]): void {

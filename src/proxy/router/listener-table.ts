@@ -17,6 +17,7 @@ import type { HttpExchange, RequestDestination } from "../pipeline/http-exchange
 import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
 import { pathOf, hostOf } from "../../lib/network/request-target.ts";
 import type { Chain } from "../pipeline/chain-runner.ts";
+import type { DelegationTable, WantedRule } from "./delegation.ts";
 import { HostMap } from "./host.ts";
 import { ListenerRouter } from "./listener-router.ts";
 import type { Candidate } from "./precedence.ts";
@@ -40,19 +41,22 @@ export interface ListenerTableOptions {
   readonly policies: PolicySet;
   readonly frontends: FrontendSet;
   readonly identities: IdentitySource;
+  readonly delegations: DelegationTable;
 }
 
 export class ListenerTable {
   readonly #policies: PolicySet;
   readonly #frontends: FrontendSet;
   readonly #identities: IdentitySource;
+  readonly #delegations: DelegationTable;
   readonly #listeners = new Map<string, CompiledListener>();
   readonly #binds = new Map<string, BoundListeners>();
 
-  constructor({ policies, frontends, identities }: ListenerTableOptions) {
+  constructor({ policies, frontends, identities, delegations }: ListenerTableOptions) {
     this.#policies = policies;
     this.#frontends = frontends;
     this.#identities = identities;
+    this.#delegations = delegations;
   }
 
   get(key: string): CompiledListener | undefined {
@@ -109,12 +113,17 @@ export class ListenerTable {
   put(message: Listener): void {
     const { key, bind, hostname } = message;
     const router = this.#listeners.get(key)?.router ?? new ListenerRouter<BoundRule>();
+    const place = { key, levels: () => this.levels(message) };
+    const find: FindRule = (wanted) => {
+      const found = router.find(wanted.host, wanted.path, wanted.request);
+      return found?.rule.compiled.delegation === undefined ? found : this.#delegations.follow(place, found, wanted);
+    };
     const compiled: CompiledListener = {
       message,
       router,
       tls: message.tls && compileServerTls(message.tls, this.#identities, this.#frontends.of(bind).tls),
-      chain: this.#compileChain(message, router),
-      servesModels: (exchange) => leadsToModels(router, exchange),
+      chain: this.#compileChain(message, find),
+      servesModels: (exchange) => leadsToModels(find, exchange),
     };
     this.#listeners.set(key, compiled);
     let bound = this.#binds.get(bind);
@@ -144,7 +153,7 @@ export class ListenerTable {
     return [...this.#listeners].flatMap(([key, listener]) => (fits(listener) ? [key] : []));
   }
 
-  #compileChain(message: Listener, router: ListenerRouter<BoundRule>): Chain {
+  #compileChain(message: Listener, find: FindRule): Chain {
     const { middlewares, captureBytes, origins } = compose(this.#policies, this.levels(message), true);
     return {
       middlewares,
@@ -153,7 +162,7 @@ export class ListenerTable {
       terminal: (exchange, run) => {
         // From here on the rule says whose format errors have, and a request without one is answered in text.
         exchange.destination = undefined;
-        const found = findRoute(router, exchange);
+        const found = findRoute(find, exchange);
         if (found === undefined) throw new ProxyError("route_not_found");
         const { rule, match } = found;
         exchange.route = rule.info;
@@ -167,10 +176,13 @@ export class ListenerTable {
   }
 }
 
+/** Finds the rule of the listener that serves a request, through any delegation. @throws ProxyError */
+type FindRule = (wanted: WantedRule) => Candidate<BoundRule> | undefined;
+
 /** Returns whether the rule that the request would get leads to models. Asked while an error is answered, so it never throws. */
-function leadsToModels(router: ListenerRouter<BoundRule>, exchange: HttpExchange): boolean {
+function leadsToModels(find: FindRule, exchange: HttpExchange): boolean {
   try {
-    return findRoute(router, exchange)?.rule.servesModels(exchange) === true;
+    return findRoute(find, exchange)?.rule.servesModels(exchange) === true;
   } catch (error) {
     // A match that takes too long leads nowhere.
     if (error instanceof ProxyError) return false;
@@ -178,12 +190,12 @@ function leadsToModels(router: ListenerRouter<BoundRule>, exchange: HttpExchange
   }
 }
 
-function findRoute(router: ListenerRouter<BoundRule>, exchange: HttpExchange): Candidate<BoundRule> | undefined {
+function findRoute(find: FindRule, exchange: HttpExchange): Candidate<BoundRule> | undefined {
   const host = hostOf(exchange.host);
   const path = pathOf(exchange.target);
-  const found = router.find(host, path, exchange);
+  const found = find({ host, path, request: exchange });
   if (!isWellKnown(path) || isOwnRule(found)) return found;
-  return findMetadataRule(router, host, path, exchange) ?? found;
+  return findMetadataRule(find, host, path, exchange) ?? found;
 }
 
 /**
@@ -191,7 +203,7 @@ function findRoute(router: ListenerRouter<BoundRule>, exchange: HttpExchange): C
  * resources and not those of their metadata, which begin with another segment (RFC 9728 §3.1).
  */
 function findMetadataRule(
-  router: ListenerRouter<BoundRule>,
+  find: FindRule,
   host: string,
   path: string,
   { method, requestHeaders }: HttpExchange,
@@ -199,7 +211,7 @@ function findMetadataRule(
   const asked = parseMetadataPath(path, method !== "GET");
   const target = asked === undefined || asked.resource === "" ? "/" : asked.resource;
   // MCP clients call their server with POST; a rule for other methods only is no resource of theirs.
-  const found = router.find(host, target, { method: "POST", target, requestHeaders });
+  const found = find({ host, path: target, request: { method: "POST", target, requestHeaders } });
   return found?.rule.servesMetadata() === true ? found : undefined;
 }
 

@@ -5,11 +5,12 @@
 import type { Listener } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { BackendRegistry } from "../backends/registry.ts";
 import type { ListenerTable } from "./listener-table.ts";
-import type { ExplainedPolicy } from "../pipeline/explain.ts";
-import { bindRule, explainRule, type BoundRule, type RulePlace } from "./bind-rule.ts";
+import { routeLevels, type ChainLink } from "./bind-chain.ts";
+import { bindRule, type BoundRule, type RulePlace } from "./bind-rule.ts";
+import type { DelegationTable } from "./delegation.ts";
+import { explainRoute, type ExplainedPlace, type ExplainedRoute } from "./explain-route.ts";
 import type { PolicySet } from "../policies/policy-set.ts";
-import type { Candidate } from "./precedence.ts";
-import type { CompiledRoute } from "./route.ts";
+import { candidatesOf, type CompiledRoute, type CompiledRule } from "./route.ts";
 
 const NONE: ReadonlySet<string> = new Set();
 
@@ -19,31 +20,22 @@ interface LinkedRoute {
   readonly bound: Map<string, readonly BoundRule[]>;
 }
 
-/** A route on one of its listeners, for operators. */
-export interface ExplainedRoute {
-  readonly route: string;
-  readonly listener: string;
-  readonly rules: readonly ExplainedRule[];
-}
-
-interface ExplainedRule {
-  /** Name of the rule, or its position; as in the access log. */
-  readonly rule: string;
-  /** Why every request to the rule is answered with an error, where that is so. */
-  readonly refuses?: string;
-  readonly policies: readonly ExplainedPolicy[];
-}
+/** An explanation follows no more ways to a route once it has this many. */
+const MOST_WAYS = 256;
 
 export interface RouteTableOptions {
   readonly policies: PolicySet;
   readonly backends: BackendRegistry;
   readonly listeners: ListenerTable;
+  readonly delegations: DelegationTable;
 }
 
 export class RouteTable {
   readonly #options: RouteTableOptions;
   readonly #routes = new Map<string, LinkedRoute>();
   readonly #ofListener = new Map<string, Set<string>>();
+  /** Keys of routes that delegate, by group. */
+  readonly #delegators = new Map<string, Set<string>>();
 
   constructor(options: RouteTableOptions) {
     this.#options = options;
@@ -54,33 +46,45 @@ export class RouteTable {
     return this.#ofListener.get(listener) ?? NONE;
   }
 
-  /** Returns the keys of the listeners that a route names. */
+  /** Returns the keys of the listeners that lead to a route, also through routes that delegate to it. */
   listenersOf(route: string): string[] {
-    return this.#routes.get(route)?.route.message.parents.map(({ listener }) => listener) ?? [];
+    const listeners: string[] = [];
+    const routes = new Set([route]);
+    for (const key of routes) {
+      const { parents = [], groups = [] } = this.#routes.get(key)?.route.message ?? {};
+      listeners.push(...parents.map(({ listener }) => listener));
+      for (const group of groups) for (const parent of this.#delegators.get(group) ?? []) routes.add(parent);
+    }
+    return listeners;
   }
 
-  /** Replaces the route. It serves once `place` has bound its rules. */
+  /**
+   * Replaces the route. It serves once `link` has bound its rules.
+   * @throws ConfigError when the data plane cannot execute a filter; the former version then stays in force
+   */
   put(route: CompiledRoute): void {
     const { key, parents } = route.message;
-    this.remove(key);
+    this.#options.delegations.check(route);
+    this.#unlink(key);
     this.#routes.set(key, { route, bound: new Map() });
-    for (const { listener } of parents) {
-      const keys = this.#ofListener.get(listener);
-      if (keys === undefined) this.#ofListener.set(listener, new Set([key]));
-      else keys.add(key);
-    }
+    for (const { listener } of parents) add(this.#ofListener, listener, key);
+    for (const group of groupsOf(route)) add(this.#delegators, group, key);
+    this.#options.delegations.join(route);
   }
 
   remove(key: string): void {
+    this.#unlink(key);
+    this.#options.delegations.drop(key);
+  }
+
+  #unlink(key: string): void {
     const linked = this.#routes.get(key);
     if (linked === undefined) return;
     this.#routes.delete(key);
     for (const listener of linked.bound.keys()) this.#options.listeners.get(listener)?.router.remove(key);
-    for (const { listener } of linked.route.message.parents) {
-      const keys = this.#ofListener.get(listener);
-      keys?.delete(key);
-      if (keys?.size === 0) this.#ofListener.delete(listener);
-    }
+    for (const { listener } of linked.route.message.parents) take(this.#ofListener, listener, key);
+    for (const group of groupsOf(linked.route)) take(this.#delegators, group, key);
+    this.#options.delegations.leave(linked.route);
     this.#release([...linked.bound.values()].flat());
   }
 
@@ -91,6 +95,7 @@ export class RouteTable {
   link(key: string): void {
     const linked = this.#routes.get(key);
     if (linked === undefined) return;
+    this.#options.delegations.outdate(key);
     const { route, bound } = linked;
     const before = [...bound.values()].flat();
     bound.clear();
@@ -105,30 +110,52 @@ export class RouteTable {
   }
 
   /**
-   * Explains the routes of a name, of each kind and on each listener that they are bound to.
+   * Explains the routes of a name, of each kind, on each listener that they are bound to, and on each way on which other
+   * routes delegate to them.
    * @param name "namespace/name"
    */
   explain(name: string): ExplainedRoute[] {
-    const routes = [...this.#routes].filter(([, { route }]) => route.name === name);
-    return routes.flatMap(([key, { route, bound }]) =>
-      [...bound.keys()].flatMap((listener) => {
-        const message = this.#options.listeners.get(listener)?.message;
-        return message === undefined ? [] : [this.#explain(route, key, message)];
-      }),
+    const { policies } = this.#options;
+    return [...this.#routes].flatMap(([key, { route }]) =>
+      route.name !== name
+        ? []
+        : this.#waysTo(key).flatMap((via) =>
+            this.#outerOf(via[0]?.routeKey ?? key).map((outer) => explainRoute(route, { ...outer, policies, via })),
+          ),
     );
   }
 
-  #explain(route: CompiledRoute, key: string, listener: Listener): ExplainedRoute {
-    const rules = route.rules.map((rule) => {
-      const { invalidReason } = rule.message;
-      return {
-        rule: rule.info.rule,
-        ...(invalidReason === "" ? {} : { refuses: invalidReason }),
-        policies: explainRule(rule, this.#placeOf(rule, key, listener)),
-      };
+  /** Returns the listeners that a route is bound to, with the policies above it there. */
+  #outerOf(key: string): Pick<ExplainedPlace, "listener" | "outer">[] {
+    const { listeners } = this.#options;
+    return [...(this.#routes.get(key)?.bound.keys() ?? [])].flatMap((listener) => {
+      const message = listeners.get(listener)?.message;
+      return message === undefined ? [] : [{ listener, outer: listeners.levels(message) }];
     });
-    const kind = route.message.object?.kind ?? "HTTPRoute";
-    return { route: `${kind} ${route.name}`, listener: listener.key, rules };
+  }
+
+  /** Returns the ways from a listener to a route, parent first; an empty way is the route's own attachment. */
+  #waysTo(key: string): ChainLink[][] {
+    const ways: ChainLink[][] = [[]];
+    for (let at = 0; at < ways.length && ways.length < MOST_WAYS; at++) {
+      const way = ways[at] ?? [];
+      const isNew = ({ routeKey }: ChainLink): boolean =>
+        routeKey !== key && way.every((link) => link.routeKey !== routeKey);
+      const parents = this.#parentsOf(way[0]?.routeKey ?? key).filter(isNew);
+      ways.push(...parents.slice(0, MOST_WAYS).map((parent) => [parent, ...way]));
+    }
+    return ways;
+  }
+
+  /** Returns the rules that delegate to a route. */
+  #parentsOf(key: string): ChainLink[] {
+    const groups = this.#routes.get(key)?.route.message.groups ?? [];
+    return groups.flatMap((group) =>
+      [...(this.#delegators.get(group) ?? [])].flatMap((routeKey) => {
+        const rules = this.#routes.get(routeKey)?.route.rules ?? [];
+        return rules.flatMap((compiled) => (delegatesTo(compiled, group) ? [{ routeKey, compiled }] : []));
+      }),
+    );
   }
 
   /** @param hostnames of the route on this listener; empty for every host of it */
@@ -144,8 +171,7 @@ export class RouteTable {
 
   #placeOf(rule: CompiledRoute["rules"][number], routeKey: string, listener: Listener): RulePlace {
     const { policies, backends, listeners } = this.#options;
-    const own = rule.message.name === "" ? [] : policies.at(`route:${routeKey}#${rule.message.name}`);
-    const levels = [...listeners.levels(listener), policies.at(`route:${routeKey}`), own];
+    const levels = [...listeners.levels(listener), ...routeLevels({ routeKey, compiled: rule }, policies)];
     return { policies, backends, routeKey, levels };
   }
 
@@ -154,17 +180,22 @@ export class RouteTable {
   }
 }
 
-/** @param bound the bound rules, in the order of `rules` */
-function candidatesOf({ message, rules, name }: CompiledRoute, bound: readonly BoundRule[]): Candidate<BoundRule>[] {
-  const { createdAtMs } = message;
-  return bound.flatMap((rule, ruleIndex) =>
-    (rules[ruleIndex]?.matches ?? []).map((match, matchIndex) => ({
-      match,
-      createdAtMs,
-      routeName: name,
-      ruleIndex,
-      matchIndex,
-      rule,
-    })),
-  );
+function groupsOf({ rules }: CompiledRoute): Set<string> {
+  return new Set(rules.flatMap(({ delegation }) => delegation?.groups.map(({ key }) => key) ?? []));
+}
+
+function delegatesTo({ delegation }: CompiledRule, group: string): boolean {
+  return delegation?.groups.some(({ key }) => key === group) === true;
+}
+
+function add(index: Map<string, Set<string>>, at: string, key: string): void {
+  const keys = index.get(at);
+  if (keys === undefined) index.set(at, new Set([key]));
+  else keys.add(key);
+}
+
+function take(index: Map<string, Set<string>>, at: string, key: string): void {
+  const keys = index.get(at);
+  keys?.delete(key);
+  if (keys?.size === 0) index.delete(at);
 }

@@ -13,6 +13,7 @@ import {
 import { ConfigError } from "../../lib/errors.ts";
 import { compileFilters, type CompiledFilters } from "../pipeline/filters.ts";
 import { compileMatch, EVERYTHING, type CompiledMatch } from "./match.ts";
+import type { Candidate } from "./precedence.ts";
 
 export interface CompiledRoute {
   readonly message: HttpRoute;
@@ -22,10 +23,26 @@ export interface CompiledRoute {
 
 export interface CompiledRule {
   readonly message: HttpRule;
-  readonly info: { readonly namespace: string; readonly name: string; readonly kind: string; readonly rule: string };
+  readonly info: {
+    readonly namespace: string;
+    readonly name: string;
+    readonly kind: string;
+    readonly rule: string;
+    /** Whether the listener or the route names the hosts that it serves; undefined before the rule is bound. */
+    readonly namesHost?: boolean;
+  };
   readonly matches: readonly CompiledMatch[];
   readonly filters: CompiledFilters;
   readonly backends: readonly { readonly message: WeightedBackend; readonly filters: CompiledFilters }[];
+  /** Set when the rule hands requests on to groups of other routes. */
+  readonly delegation: RuleDelegation | undefined;
+}
+
+export interface RuleDelegation {
+  /** Groups with a weight. */
+  readonly groups: readonly { readonly key: string; readonly weight: number }[];
+  /** Weight of all backends of the rule together. */
+  readonly backendWeight: number;
 }
 
 /** @throws ConfigError that names the part which cannot be compiled */
@@ -35,6 +52,7 @@ export function compileRoute(message: HttpRoute): CompiledRoute {
     matches: rule.matches.map(compileMatch),
     filters: compileFilters(rule.filters),
     backends: rule.backends.map((backend) => ({ message: backend, filters: compileFilters(backend.filters) })),
+    delegation: compileDelegation(rule),
   }));
 }
 
@@ -48,7 +66,15 @@ export function failClosedRoute(message: HttpRoute, reason: string): CompiledRou
     matches: matches.map(widened),
     filters: compileFilters([]),
     backends: [],
+    delegation: undefined,
   }));
+}
+
+function compileDelegation({ backends, invalidReason }: HttpRule): RuleDelegation | undefined {
+  const groups = backends.flatMap(({ group: key, weight }) => (key !== "" && weight > 0 ? [{ key, weight }] : []));
+  if (groups.length === 0 || invalidReason !== "") return undefined;
+  const backendWeight = backends.reduce((sum, { group, weight }) => (group === "" ? sum + weight : sum), 0);
+  return { groups, backendWeight };
 }
 
 /** Returns the match; if it does not compile, its path alone; if that does not either, a match for every request. */
@@ -71,4 +97,19 @@ function compileRules(message: HttpRoute, compile: (rule: HttpRule) => Omit<Comp
     info: { namespace, name, kind, rule: rule.name === "" ? String(index) : rule.name },
   }));
   return { message, name: `${namespace}/${name}`, rules };
+}
+
+/** Returns the matches of a route. @param made what is made of each rule, in the order of `rules` */
+export function candidatesOf<Rule>({ message, rules, name }: CompiledRoute, made: readonly Rule[]): Candidate<Rule>[] {
+  const { createdAtMs } = message;
+  return made.flatMap((rule, ruleIndex) =>
+    (rules[ruleIndex]?.matches ?? []).map((match, matchIndex) => ({
+      match,
+      createdAtMs,
+      routeName: name,
+      ruleIndex,
+      matchIndex,
+      rule,
+    })),
+  );
 }

@@ -11,7 +11,7 @@ import type { ProxyLocality } from "../balancing/endpoints.ts";
 import type { EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { OpenListener } from "../listeners/binds/binds.ts";
 import type { ProxyErrorCode } from "../exchange/errors.ts";
-import type { ExplainedRoute } from "../router/route-table.ts";
+import type { ExplainedRoute } from "../router/explain-route.ts";
 import type { CredentialDump } from "../tokens/report.ts";
 import type { FetchedToken, TokenRequest } from "../tokens/token.ts";
 import type { ThreadRequest } from "../mcp/session/threads.ts";

@@ -28,7 +28,7 @@ import type { ProxyLocality } from "../balancing/endpoints.ts";
 import type { EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { OpenListener } from "../listeners/binds/binds.ts";
 import type { Proxy, ProxyState } from "../proxy.ts";
-import type { ExplainedRoute } from "../router/route-table.ts";
+import type { ExplainedRoute } from "../router/explain-route.ts";
 import { newestRows, type CredentialDump } from "../tokens/report.ts";
 import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
 import { randomSessionKey } from "../mcp/session/session-keys.ts";

@@ -4,6 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import { test } from "node:test";
 import { ListenerSchema } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { FrontendSet } from "../../../../../src/proxy/listeners/frontends.ts";
+import { DelegationTable } from "../../../../../src/proxy/router/delegation.ts";
 import { ListenerTable } from "../../../../../src/proxy/router/listener-table.ts";
 import { PolicySet } from "../../../../../src/proxy/policies/policy-set.ts";
 import { makeDeps } from "../../../../support/gateway/exchange.ts";
@@ -30,7 +31,10 @@ test("a Frontend stays the same object while its Bind is there, and is forgotten
 });
 
 test("what handshakes need is kept for as long as the Bind has a listener", () => {
-  const table = new ListenerTable({ policies, frontends: frontends(), identities: { current: () => "none" } });
+  const identities = { current: () => "none" };
+  // A listener without routes follows no delegation.
+  const delegations = Object.create(DelegationTable.prototype) as DelegationTable;
+  const table = new ListenerTable({ policies, frontends: frontends(), identities, delegations });
   const bind = "443/default/a";
   const [one, two] = ["one", "two"].map((key) => create(ListenerSchema, { key, bind, hostname: `${key}.test` }));
   assert.ok(one !== undefined && two !== undefined);
