@@ -48,7 +48,8 @@ interface Settle {
 class Collector implements BodySink, BodyStream, Abortable {
   readonly #source: BodyStream;
   readonly #limit: number;
-  readonly #settle: Settle;
+  /** undefined once it is decided; it would keep the held bytes with it. */
+  #settle: Settle | undefined;
   #chunks: Buffer[] = [];
   /** Index of the first chunk that is not replayed yet. */
   #next = 0;
@@ -102,14 +103,17 @@ class Collector implements BodySink, BodyStream, Abortable {
     if (this.#state !== "collecting") return;
     this.#state = "over";
     this.#source.destroy();
-    this.#settle.reject(error);
+    this.#settle?.reject(error);
   }
 
   #decide(complete: boolean, body: BodyStream | undefined): void {
     this.#state = "held";
     const [first] = this.#chunks;
     const start = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks);
-    this.#settle.resolve({ complete, start, body: body ?? start });
+    this.#settle?.resolve({ complete, start, body: body ?? start });
+    // This object lives as long as the request, to which it is registered; the bytes of a complete body need not.
+    this.#settle = undefined;
+    if (body === undefined) this.#chunks = [];
   }
 
   get #isReplayed(): boolean {

@@ -135,6 +135,7 @@ export class ActiveRequest implements DeadlineWatcher {
         return;
       }
       if (this.exchange.reports.reads.responseBody || hasConversation(this.exchange)) this.exchange.watchReply(reply);
+      if (reply.body !== null && !Buffer.isBuffer(reply.body)) this.exchange.releaseRequestBody();
       this.#writer.write(reply, close || this.#mustClose());
     } catch (error) {
       this.#host.log.error("answer cannot be written", { error: messageOf(error) });

@@ -111,9 +111,10 @@ function sidesOf({ client, provider }: ReplyContext): Sides | undefined {
 
 function readStream(body: BodyStream, framing: Framing, context: ReplyContext): BodyStream {
   const sides = sidesOf(context);
-  const { provider, ledger, limitBytes: maxEventBytes, hidesUsage, request } = context;
+  const { provider, ledger, limitBytes: maxEventBytes, hidesUsage, request, toolNames, model } = context;
   if (sides === undefined) return scanStream(body, { format: provider, ledger, maxEventBytes, framing, hidesUsage });
-  const reader = sides.provider.readStream(context);
+  // The reader lives as long as the stream, so it gets nothing that holds the request.
+  const reader = sides.provider.readStream({ toolNames, model });
   const printer = sides.client.printStream({ request, createdAt: nowSeconds() });
   return translateStream(body, { ledger, maxEventBytes, framing }, { reader, printer });
 }

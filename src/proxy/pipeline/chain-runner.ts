@@ -62,7 +62,9 @@ export class ChainRunner {
     this.#at = 0;
     const { captureBytes } = chain;
     const { requestBody, requestLimitBytes } = this.#exchange;
-    if (captureBytes === undefined || requestBody === null || Buffer.isBuffer(requestBody)) return this.#step();
+    if (captureBytes === undefined) return this.#step();
+    this.#exchange.keepsRequestBody = true;
+    if (requestBody === null || Buffer.isBuffer(requestBody)) return this.#step();
     return this.#guard(this.#exchange.captureRequestBody(captureBytes || requestLimitBytes).then(() => this.#step()));
   }
 

@@ -106,6 +106,8 @@ export class HttpExchange implements ReportedExchange {
   requestLimitBytes: number = BODY_LIMIT_BYTES;
   responseLimitBytes: number = BODY_LIMIT_BYTES;
   requestBody: Body;
+  /** Whether an expression of the chain reads the request body, perhaps after the answer has begun. */
+  keepsRequestBody = false;
   backendTimeoutMs: number | undefined = undefined;
   /** Path match of the chosen rule. */
   matchedPath: MatchedPath | undefined = undefined;
@@ -342,6 +344,15 @@ export class HttpExchange implements ReportedExchange {
     const held = await holdStart(body, limitBytes, this);
     this.requestBody = held.complete ? held.start : held.body;
     this.bodyPrefix = held.complete ? undefined : held.start.subarray(0, limitBytes);
+  }
+
+  /**
+   * Lets go of a held request body once the answer has begun, unless an expression or a report reads it later. A stream
+   * may last for minutes, and a prompt of an agent has hundreds of kilobytes.
+   */
+  releaseRequestBody(): void {
+    const isRead = this.keepsRequestBody || this.reports.reads.requestBody || this.reports.readsConversation;
+    if (!isRead && Buffer.isBuffer(this.requestBody)) this.requestBody = null;
   }
 
   onDone(callback: (outcome: Outcome) => void): void {

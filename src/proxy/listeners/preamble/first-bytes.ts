@@ -21,15 +21,17 @@ export function peekFirstBytes<V>(
     const result = inspect(start);
     if (result === undefined) return;
     clearTimeout(timer);
-    socket.off("data", onData).off("end", onEnd).off("error", onEnd);
+    // Nothing of the look may stay at the socket: the bytes, which can be a whole request, would live as long as it.
+    socket.off("data", onData).off("end", onEnd).off("error", onEnd).off("close", onClose);
     socket.pause();
     socket.unshift(start);
     accept(result);
   };
   // A client that half-closes or breaks the connection this early gets no service.
   const onEnd = (): void => void socket.destroy();
+  const onClose = (): void => clearTimeout(timer);
   // An earlier look leaves the socket paused.
   if (socket.isPaused()) socket.resume();
   socket.on("data", onData).on("end", onEnd).on("error", onEnd);
-  if (timer !== undefined) socket.on("close", () => clearTimeout(timer));
+  if (timer !== undefined) socket.on("close", onClose);
 }

@@ -46,7 +46,8 @@ const ONE_WRITE_BYTES = 65_536;
 const BLOCK_FROM_BYTES = 8_192;
 
 export class Http1Call implements BodyStream, BodySink, Abortable {
-  readonly request: UpstreamRequest;
+  /** Without its body, when that was in memory and an answer has begun, which may last for minutes. */
+  request: UpstreamRequest;
   readonly #dialer: Dialer;
   readonly #settle: Settle;
   #connection: Http1Connection | undefined;
@@ -202,6 +203,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
 
   onHead(status: number, headers: HeaderList, bodyFollows: boolean): void {
     this.#headed = true;
+    if (Buffer.isBuffer(this.request.body)) this.request = { ...this.request, body: null };
     this.#settle.resolve({ status, headers, body: bodyFollows ? this : null });
   }
 

@@ -35,7 +35,8 @@ export interface StreamSource {
 }
 
 export class Http2Call implements BodyStream, BodySink, Abortable {
-  readonly request: UpstreamRequest;
+  /** Without its body, when that was in memory and an answer has begun, which may last for minutes. */
+  request: UpstreamRequest;
   readonly #source: StreamSource;
   readonly #settle: Settle;
   #connection: Http2Connection | undefined;
@@ -152,6 +153,7 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
   #onResponse(headers: { readonly ":status"?: number }, flags: number, raw: readonly string[] = []): void {
     if (this.#over) return;
     this.#headed = true;
+    if (Buffer.isBuffer(this.request.body)) this.request = { ...this.request, body: null };
     const status = headers[":status"] ?? 0;
     const bodyless = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
     this.#settle.resolve({ status, headers: new HeaderList(responseFields(raw)), body: bodyless ? null : this });

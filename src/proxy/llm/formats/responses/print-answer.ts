@@ -5,6 +5,7 @@ import { printSignature } from "../../conversation/signature.ts";
 import { objectOf, type JsonObject } from "../../shared/json.ts";
 import type { AnswerContext } from "../chat-format.ts";
 import {
+  contextOfResponse,
   identifierOf,
   messageItem,
   outputText,
@@ -25,7 +26,7 @@ export function printAnswer({ id, model, choices, facts }: Answer, context: Answ
     tools: new ClientTools(context.request),
   });
   const { usage, serviceTier } = facts;
-  return printResponse({ id: identifier, model, output, stop, usage, serviceTier }, context);
+  return printResponse({ id: identifier, model, output, stop, usage, serviceTier }, contextOfResponse(context));
 }
 
 interface ItemContext {

@@ -23,6 +23,7 @@ import type { Usage } from "../../shared/usage.ts";
 import type { AnswerContext, StreamPrinter } from "../chat-format.ts";
 import { itemIdentifier, printAnnotations } from "./print-answer.ts";
 import {
+  contextOfResponse,
   errorCode,
   identifierOf,
   messageItem,
@@ -31,6 +32,7 @@ import {
   reasoningItem,
   refusalText,
   statusOf,
+  type ResponseContext,
 } from "./response-object.ts";
 import { ClientTools } from "./tools.ts";
 
@@ -63,7 +65,7 @@ interface OpenPart {
 }
 
 class ResponsesPrinter implements StreamPrinter {
-  readonly #context: AnswerContext;
+  readonly #context: ResponseContext;
   readonly #tools: ClientTools;
   readonly #parts = new Map<number, OpenPart>();
   readonly #output: JsonObject[] = [];
@@ -78,7 +80,7 @@ class ResponsesPrinter implements StreamPrinter {
   #serviceTier: string | undefined;
 
   constructor(context: AnswerContext) {
-    this.#context = context;
+    this.#context = contextOfResponse(context);
     this.#tools = new ClientTools(context.request);
   }
 

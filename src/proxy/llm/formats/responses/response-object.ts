@@ -44,22 +44,35 @@ const DEFAULTS: JsonObject = {
   user: null,
 };
 
-export function printResponse(state: ResponseState, { request, createdAt }: AnswerContext): JsonObject {
+/** What response objects say of their request; a stream keeps it to its end, and not the conversation in the request. */
+export interface ResponseContext {
+  readonly createdAt: number;
+  /** The model that the client asked for. */
+  readonly model: string;
+  /** Members that repeat the request. */
+  readonly repeated: JsonObject;
+}
+
+export function contextOfResponse({ request, createdAt }: AnswerContext): ResponseContext {
+  return { createdAt, model: stringOf(request["model"]) ?? "", repeated: repeatRequest(request) };
+}
+
+export function printResponse(state: ResponseState, context: ResponseContext): JsonObject {
   const { id, model, output, stop, error, usage, serviceTier } = state;
   const incomplete = stop === undefined ? undefined : INCOMPLETE[stop.reason];
   return {
     id: `resp_${id}`,
     object: "response",
-    created_at: createdAt,
+    created_at: context.createdAt,
     status:
       error !== undefined ? "failed" : stop === undefined ? "in_progress" : incomplete ? "incomplete" : "completed",
     error: error === undefined ? null : { code: errorCode(error), message: error.message },
     incomplete_details: incomplete === undefined ? null : { reason: incomplete },
     access_programs: null,
-    model: model === "" ? (stringOf(request["model"]) ?? "") : model,
+    model: model === "" ? context.model : model,
     // An item that was never completed leaves a gap.
     output: output.filter((item) => item !== undefined),
-    ...repeatRequest(request),
+    ...context.repeated,
     service_tier: serviceTier ?? "default",
     usage: usage === undefined ? null : printUsage(usage),
   };
