@@ -36,6 +36,7 @@ export class BackendAuthorization {
     return {
       message: create(BackendAuthSchema),
       sign: undefined,
+      correctClock: undefined,
       writesQuery: false,
       chosenHeader: undefined,
       ...auth,

@@ -10,12 +10,13 @@ import {
   type StaticBackend,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../lib/header-list.ts";
+import { discard } from "../exchange/discard.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import { appendPass } from "../exchange/cdn-loop.ts";
 import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
 import { grpcTimeoutMs, isGrpc } from "../exchange/grpc.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
-import type { AuthCall, RequestAuth, SigningScope } from "../upstream/auth.ts";
+import type { AuthCall, SigningScope, UnsignedRequest } from "../upstream/auth.ts";
 import { compileAdmission } from "./admission.ts";
 import { bodyToSign } from "./auth/body-to-sign.ts";
 import { SessionKey } from "../balancing/affinity.ts";
@@ -28,6 +29,7 @@ import { HealthRule } from "../balancing/health.ts";
 import { isIP } from "node:net";
 import { BackendTransformation, type Outgoing } from "./transformation.ts";
 import { versionFor } from "../upstream/http-version.ts";
+import { sendSigned } from "../upstream/send-signed.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse } from "../upstream/upstream.ts";
 import type { UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 
@@ -158,7 +160,12 @@ export function createHttpHandler(
     if (trace !== undefined) traced(attempt, trace, exchange, { method, path, headers });
     const scheme = head.scheme === exchange.originalScheme ? undefined : head.scheme;
     const request = { ...limitOf(exchange, timeoutMs, grpc), version, scheme, method, path, headers, body, upgrade };
-    return answerOf(exchange, attempt, upstream.send(target, request), transformation);
+    const send = (): Promise<UpstreamResponse> => upstream.send(target, request);
+    const answer =
+      auth?.sign === undefined
+        ? send()
+        : sendSigned({ auth, call: callFor(exchange, endpoint), request: toSign(head) }, send, discard);
+    return answerOf(exchange, attempt, answer, transformation);
   };
   const callFor = (exchange: RoutedExchange, endpoint: EndpointState): AuthCall => ({
     caller: exchange,
@@ -175,8 +182,7 @@ export function createHttpHandler(
     const endpoint = destination.followsRequest ? destination.pick(undefined, out) : first;
     const headers = upstreamHeaders(out.headers, authorityOf(out, destination), passOf(exchange));
     const head = { ...out, headers };
-    if (auth?.sign === undefined) return call(exchange, endpoint, head);
-    return call(exchange, endpoint, await signed(auth.sign, callFor(exchange, endpoint), head, exchange));
+    return call(exchange, endpoint, auth?.sign === undefined ? head : await held(exchange, head));
   };
   const authenticated = async (
     exchange: RoutedExchange,
@@ -185,8 +191,7 @@ export function createHttpHandler(
     head: Head,
   ): Promise<Reply> => {
     const ready = { ...head, path: placed instanceof Promise ? await placed : placed };
-    if (auth?.sign === undefined) return call(exchange, endpoint, ready);
-    return call(exchange, endpoint, await signed(auth.sign, callFor(exchange, endpoint), ready, exchange));
+    return call(exchange, endpoint, auth?.sign === undefined ? ready : await held(exchange, ready));
   };
   const forward: Send = (exchange, endpoint) => {
     if (exchange.connect) return open(exchange, endpoint);
@@ -211,17 +216,16 @@ export function createHttpHandler(
   };
 }
 
-/** Signs a request that is ready to leave. @throws ProxyError body_too_large, credential_unavailable */
-async function signed(
-  sign: NonNullable<RequestAuth["sign"]>,
-  call: AuthCall,
-  head: Head,
-  exchange: RoutedExchange,
-): Promise<Head> {
-  const body = await bodyToSign(exchange, head.body);
-  await sign(call, { ...head, body });
-  return { ...head, body: head.body === null ? null : body };
+/** Holds the body of a request that will be signed. @throws ProxyError body_too_large */
+async function held(exchange: RoutedExchange, head: Head): Promise<Head> {
+  return { ...head, body: head.body === null ? null : await bodyToSign(exchange, head.body) };
 }
+
+function toSign({ method, path, headers, body }: Head): UnsignedRequest {
+  return { method, path, headers, body: Buffer.isBuffer(body) ? body : EMPTY };
+}
+
+const EMPTY = Buffer.alloc(0);
 
 /** Opens a raw connection for CONNECT; nothing of the request is sent on it. */
 async function opened(

@@ -7,8 +7,9 @@ import { HeaderList } from "../../lib/header-list.ts";
 import type { MaybePromise } from "../exchange/exchange.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import type { AuthCall, RequestAuth } from "../upstream/auth.ts";
+import { sendSigned } from "../upstream/send-signed.ts";
 import type { CallTarget } from "../upstream/upstream.ts";
-import { CalloutError, type Caller, type CalloutRequest } from "./callout.ts";
+import { CalloutError, type Caller, type CalloutAnswer, type CalloutRequest } from "./callout.ts";
 import { failedCall } from "./http-call.ts";
 
 type AuthTarget = Pick<CallTarget, "target" | "auth" | "signingScope">;
@@ -16,25 +17,40 @@ type AuthTarget = Pick<CallTarget, "target" | "auth" | "signingScope">;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Places the credential among the headers, or signs the request.
+ * Places the credential among the headers.
  * @returns path and query of the call
  * @throws CalloutError
  */
 export async function authenticateHttp(
   { auth, target, signingScope }: AuthTarget,
   caller: Caller,
-  { method, path, headers, body }: Omit<CalloutRequest, "authority">,
+  { path, headers }: Pick<CalloutRequest, "path" | "headers">,
 ): Promise<string> {
   if (auth === undefined) return path;
-  const call = { caller, host: target.host, signingScope };
   try {
-    const placed = await auth.place(call, headers, path);
-    await auth.sign?.(call, { method, path: placed, headers, body: body ?? EMPTY });
-    return placed;
+    return await auth.place({ caller, host: target.host, signingScope }, headers, path);
   } catch (error) {
     throw error instanceof ProxyError ? failedCall(error) : error;
   }
 }
+
+/** Sends a request, signed where the service asks for that. @throws CalloutError, or what `send` throws */
+export async function sendAuthenticated(
+  { auth, target, signingScope }: AuthTarget,
+  caller: Caller,
+  { method, path, headers, body }: Omit<CalloutRequest, "authority">,
+  send: () => Promise<CalloutAnswer>,
+): Promise<CalloutAnswer> {
+  const request = { method, path, headers, body: body ?? EMPTY };
+  try {
+    return await sendSigned({ auth, call: { caller, host: target.host, signingScope }, request }, send, ignore);
+  } catch (error) {
+    throw error instanceof ProxyError && error.code === "credential_unavailable" ? failedCall(error) : error;
+  }
+}
+
+/** Answers of callouts are whole. */
+function ignore(): void {}
 
 export interface GrpcAuth {
   readonly metadata: Metadata;

@@ -35,7 +35,7 @@ import {
   type CalloutSink,
   type CalloutStream,
 } from "./callout.ts";
-import { authenticateGrpc, authenticateHttp, type GrpcAuth } from "./call-auth.ts";
+import { authenticateGrpc, authenticateHttp, sendAuthenticated, type GrpcAuth } from "./call-auth.ts";
 import { callUnary, endGrpcSpan, openStream } from "./grpc-call.ts";
 import { GrpcChannels, MAX_IN_FLIGHT, type GrpcChannel } from "./grpc-channels.ts";
 import { callHttp, failedCall } from "./http-call.ts";
@@ -175,7 +175,7 @@ class ServiceCallout implements Callout {
     const headers = new HeaderList(["host", request.authority ?? authority, ...request.headers.raw]);
     headers.set("cdn-loop", appendPass(caller.cdnLoop));
     const { method, body } = request;
-    const path = await authenticateHttp(found, caller, { method, path: request.path, headers, body });
+    const path = await authenticateHttp(found, caller, { path: request.path, headers });
     const deadlineAtMs = performance.now() + (http?.requestTimeoutMs || this.#options.timeoutMs);
     const version: UpstreamVersion = fixedVersion(http?.version) ?? "negotiated";
     const call = {
@@ -196,13 +196,15 @@ class ServiceCallout implements Callout {
     let healthy: boolean | undefined;
     this.#inFlight++;
     try {
-      const answer = await callHttp(upstream, target, call, bodyLimitBytes);
+      const answer = await sendAuthenticated(found, caller, call, () =>
+        callHttp(upstream, target, call, bodyLimitBytes),
+      );
       healthy = answer.status < 500;
       span?.answered(answer.status);
       return answer;
     } catch (error) {
       span?.failed(error);
-      if (error instanceof CalloutError) healthy = false;
+      if (error instanceof CalloutError && !error.misconfigured) healthy = false;
       throw error;
     } finally {
       this.#inFlight--;

@@ -8,7 +8,7 @@ import type { Reply } from "./exchange.ts";
 const MOST_BYTES = 65_536;
 const MOST_MS = 50;
 
-export function discard({ body, tunnel }: Reply): void {
+export function discard({ body, tunnel }: Pick<Reply, "body"> & Partial<Reply>): void {
   tunnel?.stream.destroy();
   if (body === null || Buffer.isBuffer(body)) return;
   if (body.whole?.() === undefined) new Drain(body).start();

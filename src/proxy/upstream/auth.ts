@@ -54,6 +54,12 @@ export interface RequestAuth {
   readonly place: PlaceCredential;
   /** Signs the finished request last; undefined when requests are not signed, so that bodies may stream. */
   readonly sign: SignRequest | undefined;
+  /**
+   * Learns the time of a service that refused a signature; unset where nothing is signed.
+   * @param date its `Date` field
+   * @returns whether the request may be signed and sent once more, because the clocks are minutes apart
+   */
+  readonly correctClock: ((host: string, date: string | undefined) => boolean) | undefined;
   /** Whether a credential is written into the query. */
   readonly writesQuery: boolean;
   /**

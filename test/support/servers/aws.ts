@@ -17,6 +17,8 @@ export interface AwsServices {
   answer: ((path: string) => { readonly status: number; readonly body: string } | undefined) | undefined;
   /** Time until credentials end. */
   lifetimeMs: number;
+  /** How far the clock of the services is ahead of ours. */
+  aheadMs: number;
 }
 
 const SESSION = "session-of-metadata";
@@ -27,15 +29,22 @@ export async function startAwsServices(
   keys: Pick<ExpectedKeys, "accessKeyId" | "secretAccessKey"> & { readonly sessionToken: string },
   signer?: ExpectedKeys,
 ): Promise<AwsServices> {
-  const services: AwsServices = { url: "", calls: [], parameters: [], answer: undefined, lifetimeMs: 3_600_000 };
+  const services: AwsServices = {
+    url: "",
+    calls: [],
+    parameters: [],
+    answer: undefined,
+    lifetimeMs: 3_600_000,
+    aheadMs: 0,
+  };
   const server = createServer((request, response) => {
     void answer(request, response);
   });
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { status, text } = reply(request, await readBody(request));
-    response.writeHead(status, { date: new Date().toUTCString() }).end(text);
+    response.writeHead(status, { date: new Date(Date.now() + services.aheadMs).toUTCString() }).end(text);
   }
-  const expiration = (): string => new Date(Date.now() + services.lifetimeMs).toISOString();
+  const expiration = (): string => new Date(Date.now() + services.aheadMs + services.lifetimeMs).toISOString();
   const json = (): string =>
     JSON.stringify({
       Code: "Success",
@@ -82,7 +91,9 @@ export async function startAwsServices(
     if (!request.headers["content-type"]?.startsWith("application/x-www-form-urlencoded")) return bad("content type");
     if (action === "AssumeRole") {
       const { rawHeaders, url = "", method = "" } = request;
-      const fault = signer === undefined ? "nobody may" : findSignatureFault({ method, url, rawHeaders, body }, signer);
+      const nowMs = Date.now() + services.aheadMs;
+      const fault =
+        signer === undefined ? "nobody may" : findSignatureFault({ method, url, rawHeaders, body }, signer, nowMs);
       if (fault !== undefined) return { status: 403, text: fault };
     } else if (action !== "AssumeRoleWithWebIdentity" || request.headers.authorization !== undefined)
       return bad(action);

@@ -11,11 +11,15 @@ export interface SignedUpstream {
   readonly bodies: string[];
 }
 
-/** @param status answers of the first requests; 200 for all others */
+/**
+ * @param status answers of the first requests; 200 for all others
+ * @param aheadMs how far its clock is ahead of ours
+ */
 export async function startSignedUpstream(
   context: ProofContext,
   keys: ExpectedKeys,
   status: readonly number[] = [],
+  aheadMs = 0,
 ): Promise<SignedUpstream> {
   const upstream = { port: 0, faults: [] as (string | undefined)[], bodies: [] as string[] };
   const server = createServer((request, response) => {
@@ -24,7 +28,9 @@ export async function startSignedUpstream(
     request.on("end", () => {
       const body = Buffer.concat(chunks);
       const { method = "", url = "", rawHeaders } = request;
-      const fault = findSignatureFault({ method, url, rawHeaders, body }, keys);
+      const nowMs = Date.now() + aheadMs;
+      const fault = findSignatureFault({ method, url, rawHeaders, body }, keys, nowMs);
+      response.setHeader("date", new Date(nowMs).toUTCString());
       response.statusCode = fault === undefined ? (status[upstream.faults.length] ?? 200) : 403;
       upstream.faults.push(fault);
       upstream.bodies.push(body.toString());

@@ -7,7 +7,7 @@ import type { Callouts } from "../../callouts/callouts.ts";
 import type { Environment } from "./shared/ambient-hosts.ts";
 import type { CloudClient } from "./shared/cloud-client.ts";
 import type { Tokens } from "../../tokens/tokens.ts";
-import type { PlaceCredential, SignRequest } from "../../upstream/auth.ts";
+import type { PlaceCredential, RequestAuth, SignRequest } from "../../upstream/auth.ts";
 
 export type KindCase = NonNullable<BackendAuth["kind"]["case"]>;
 type KindSpec<K extends KindCase> = Extract<BackendAuth["kind"], { case: K }>["value"];
@@ -39,6 +39,7 @@ export interface CompiledKind {
   readonly place?: PlaceCredential;
   /** Unset for a kind that does not sign. */
   readonly sign?: SignRequest;
+  readonly correctClock?: RequestAuth["correctClock"];
 }
 
 export interface AuthKind<K extends KindCase> {

@@ -68,12 +68,13 @@ export class AuthCompiler {
 }
 
 function compileBlock(message: BackendAuth, deps: BlockDeps): RequestAuth {
-  const { place = placeNothing, sign } = compileKind(message.kind, deps);
+  const { place = placeNothing, sign, correctClock } = compileKind(message.kind, deps);
   const locations = locationsOf(message);
   return {
     message,
     place: withCredentials(place, message),
     sign,
+    correctClock,
     writesQuery: locations.some(({ location }) => location.case === "queryParameter"),
     chosenHeader: chosenHeaderOf(message),
   };

@@ -7,13 +7,15 @@ import { bodyToSign } from "../../backends/auth/body-to-sign.ts";
 import { deadlineOfCall } from "../../backends/call-deadline.ts";
 import type { Outgoing } from "../../backends/transformation.ts";
 import type { Body } from "../../exchange/body.ts";
+import { discard } from "../../exchange/discard.ts";
 import type { Reply, RoutedExchange } from "../../exchange/exchange.ts";
 import { beginCallSpan, type CallHead } from "../../observability/tracing/call-span.ts";
 import type { OutboundSpan } from "../../observability/tracing/outbound-span.ts";
 import type { RequestTrace } from "../../observability/tracing/request-trace.ts";
 import { nameOfTarget } from "../../upstream/dial/connection-settings.ts";
 import { fixedVersion } from "../../upstream/http-version.ts";
-import type { Upstream, UpstreamResponse } from "../../upstream/upstream.ts";
+import { sendSigned } from "../../upstream/send-signed.ts";
+import type { Upstream, UpstreamRequest, UpstreamResponse } from "../../upstream/upstream.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Ledger } from "./ledger.ts";
 import type { ProviderCall } from "../providers/provider.ts";
@@ -50,10 +52,11 @@ export async function sendCall(call: Call, exchange: RoutedExchange, upstream: U
   if (exchange.trace !== undefined) attempt.span = spanOf(call, exchange.trace, exchange, { method, path, headers });
   ledger?.sent();
   try {
-    const unsigned = { method, path, headers, body: Buffer.isBuffer(body) ? body : EMPTY };
-    if (serviceAuth?.sign !== undefined) await serviceAuth.sign(serviceCall, unsigned);
-    else await endpoint.auth?.sign?.(endpoint.authCall(to, exchange), unsigned);
-    const response = await upstream.send(target, {
+    const signing =
+      serviceAuth?.sign === undefined
+        ? { auth: endpoint.auth, call: endpoint.authCall(to, exchange) }
+        : { auth: serviceAuth, call: serviceCall };
+    const request: UpstreamRequest = {
       version: upgrade === undefined ? (fixedVersion(limits?.version) ?? "negotiated") : "http1",
       method,
       path,
@@ -62,7 +65,12 @@ export async function sendCall(call: Call, exchange: RoutedExchange, upstream: U
       upgrade,
       ...deadlineOfCall(exchange, performance.now(), limits?.requestTimeoutMs || Infinity),
       abort: exchange,
-    });
+    };
+    const response = await sendSigned(
+      { ...signing, request: { method, path, headers, body: Buffer.isBuffer(body) ? body : EMPTY } },
+      () => upstream.send(target, request),
+      discard,
+    );
     const answer = { ...response };
     if (attempt.readsBody) await attempt.answeredWithBody(answer);
     else attempt.answered(answer);

@@ -8,10 +8,12 @@ import { Attempt } from "../../backends/attempt.ts";
 import { deadlineOfCall } from "../../backends/call-deadline.ts";
 import type { BackendDeps, ServiceEndpoint } from "../../backends/handler.ts";
 import type { HealthRule } from "../../balancing/health.ts";
+import { discard } from "../../exchange/discard.ts";
 import { ProxyError, type ProxyErrorCode } from "../../exchange/errors.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
 import { beginCallSpan } from "../../observability/tracing/call-span.ts";
 import { fixedVersion } from "../../upstream/http-version.ts";
+import { sendSigned } from "../../upstream/send-signed.ts";
 import type { UpstreamRequest, UpstreamResponse } from "../../upstream/upstream.ts";
 import { callOf } from "../call-record.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
@@ -46,8 +48,7 @@ export async function sendCall(
     attempt.span = beginCallSpan(caller.trace, caller, { method, path, headers }, { subtype: "Mcp", ...span });
   try {
     const body = request.body(headers);
-    await auth?.sign?.(authCall, { method, path, headers, body: body ?? EMPTY });
-    const response = await upstream.send(endpoint.target, {
+    const outgoing: UpstreamRequest = {
       version: fixedVersion(http?.version) ?? (endpoint.target.tls === undefined ? "http1" : "negotiated"),
       method,
       path,
@@ -56,7 +57,12 @@ export async function sendCall(
       ...deadlineOfCall(caller, performance.now(), http?.requestTimeoutMs || Infinity),
       abort: callOf(caller)?.lifetime ?? caller,
       ...(request.lifetime === undefined ? {} : { abort: request.lifetime, deadlineAtMs: undefined }),
-    });
+    };
+    const response = await sendSigned(
+      { auth, call: authCall, request: { method, path, headers, body: body ?? EMPTY } },
+      () => upstream.send(endpoint.target, outgoing),
+      discard,
+    );
     const answer = { ...response };
     if (attempt.readsBody) await attempt.answeredWithBody(answer);
     else attempt.answered(answer);

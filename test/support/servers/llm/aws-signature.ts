@@ -24,8 +24,15 @@ const FORM =
 /** A signature is good for five minutes. */
 const MAX_SKEW_MS = 300_000;
 
-/** @returns what is wrong, undefined for a good signature */
-export function findSignatureFault(request: SignedRequest, keys: ExpectedKeys): string | undefined {
+/** Services that want the digest of the body in a header, and encode the path once. */
+const OBJECT_SERVICES = ["s3"];
+
+/** @param nowMs time of the service @returns what is wrong, undefined for a good signature */
+export function findSignatureFault(
+  request: SignedRequest,
+  keys: ExpectedKeys,
+  nowMs: number = Date.now(),
+): string | undefined {
   const headers = headersOf(request.rawHeaders);
   const parts = FORM.exec(headers.get("authorization") ?? "");
   if (parts === null) return "no signature";
@@ -35,11 +42,18 @@ export function findSignatureFault(request: SignedRequest, keys: ExpectedKeys): 
   if (headers.get("x-amz-security-token") !== keys.sessionToken) return "wrong session token";
   const time = headers.get("x-amz-date") ?? "";
   const at = Date.parse(time.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"));
-  if (!time.startsWith(day) || !(Math.abs(Date.now() - at) < MAX_SKEW_MS)) return `signature expired: ${time}`;
+  if (!time.startsWith(day) || !(Math.abs(nowMs - at) < MAX_SKEW_MS)) return `signature expired: ${time}`;
   const unsigned = [...headers.keys()].filter((name) => mustBeSigned(name) && !names.split(";").includes(name));
   if (unsigned.length > 0) return `not signed: ${unsigned.join(", ")}`;
+  const digest = headers.get("x-amz-content-sha256");
+  if (digest !== (OBJECT_SERVICES.includes(service) ? sha256(request.body) : undefined)) return "wrong digest";
   const scope = [day, region, service, "aws4_request"];
-  const text = ["AWS4-HMAC-SHA256", time, scope.join("/"), sha256(canonicalOf(request, headers, names))].join("\n");
+  const text = [
+    "AWS4-HMAC-SHA256",
+    time,
+    scope.join("/"),
+    sha256(canonicalOf(request, headers, { names, service })),
+  ].join("\n");
   const key = scope.reduce<string | Buffer>(hmac, `AWS4${keys.secretAccessKey}`);
   return hmac(key, text).toString("hex") === signature ? undefined : "the signature does not match";
 }
@@ -51,7 +65,7 @@ function mustBeSigned(name: string): boolean {
 function canonicalOf(
   { method, url, body }: SignedRequest,
   headers: ReadonlyMap<string, string>,
-  names: string,
+  { names, service }: { readonly names: string; readonly service: string },
 ): string {
   const [path = "", query = ""] = url.split("?", 2);
   const lines = names.split(";").map((name) => `${name}:${(headers.get(name) ?? "").replaceAll(/\s+/g, " ").trim()}\n`);
@@ -61,7 +75,8 @@ function canonicalOf(
     .map((pair) => (pair.includes("=") ? pair : `${pair}=`));
   // The service encodes each segment of the path once more.
   const segments = path.split("/").map((segment) => encodeURIComponent(segment).replaceAll(/[!'()*]/g, escaped));
-  return [method, segments.join("/"), pairs.sort().join("&"), lines.join(""), names, sha256(body)].join("\n");
+  const canonicalPath = OBJECT_SERVICES.includes(service) ? path : segments.join("/");
+  return [method, canonicalPath, pairs.sort().join("&"), lines.join(""), names, sha256(body)].join("\n");
 }
 
 function escaped(character: string): string {

@@ -11,6 +11,7 @@ import type { AuthKind, BlockDeps } from "../auth-kind.ts";
 import { checkAmbientHost } from "../shared/ambient-hosts.ts";
 import { CLOUD_TIMEOUT_MS } from "../shared/cloud-client.ts";
 import { compileRole } from "./role.ts";
+import { ServiceClocks } from "./service-clocks.ts";
 import { signRequest, type AwsCredentials } from "./sigv4.ts";
 import { environmentKeys, environmentRegion, fetchIdentity, fetchRegion } from "./sources.ts";
 import { callSts } from "./sts.ts";
@@ -23,7 +24,8 @@ const REGION_MS = 86_400_000;
 
 export const cloudA: AuthKind<"cloudA"> = {
   compile(credential, deps) {
-    const keysOf = compileKeys(credential, deps);
+    const clocks = new ServiceClocks();
+    const keysOf = compileKeys(credential, deps, clocks);
     const ambientRegion = compileRegion(deps);
     return {
       sign({ caller, host, signingScope }, request) {
@@ -31,19 +33,20 @@ export const cloudA: AuthKind<"cloudA"> = {
         const known = credential.region || signingScope?.region || environmentRegion(deps.environment);
         const region = known ?? ambientRegion(caller);
         const finish = (place: string, keys: AwsCredentials): void =>
-          signRequest(request, keys, { region: checkRegion(place), service }, Date.now());
+          signRequest(request, keys, { region: checkRegion(place), service }, clocks.nowMs(host));
         if (typeof region !== "string")
           return region.then(async (found) => finish(found, await keysOf(caller, host, found)));
         const keys = keysOf(caller, host, region);
         return keys instanceof Promise ? keys.then((ready) => finish(region, ready)) : finish(region, keys);
       },
+      correctClock: (host, date) => clocks.correct(host, date),
     };
   },
 };
 
 type FindKeys = (caller: AuthCaller, host: string, region: string) => MaybePromise<AwsCredentials>;
 
-function compileKeys({ keys, role }: CloudACredential, deps: BlockDeps): FindKeys {
+function compileKeys({ keys, role }: CloudACredential, deps: BlockDeps, clocks: ServiceClocks): FindKeys {
   if (keys !== undefined) return () => keys;
   const { environment, cloud: client } = deps;
   const options = { kind: "cloudA", place: deps.place, marginMs: MARGIN_MS, timeoutMs: CLOUD_TIMEOUT_MS };
@@ -64,7 +67,8 @@ function compileKeys({ keys, role }: CloudACredential, deps: BlockDeps): FindKey
     return roles.get(`${key} ${region}`, caller, async () => {
       // A request that is gone must not end what others wait for.
       const own = { ...ownTrace(caller), onAbort: (): void => undefined };
-      return callSts(client, parameters, await identityOf(own, region), { region, environment, caller: own });
+      const signer = { keys: await identityOf(own, region), clocks };
+      return callSts(client, parameters, signer, { region, environment, caller: own });
     });
   };
 }

@@ -18,11 +18,16 @@ export interface AwsCredentials {
 }
 
 const ALGORITHM = "AWS4-HMAC-SHA256";
+/** Services of objects take paths as they are on the wire: a name may hold any bytes. */
+const PLAIN_PATHS: ReadonlySet<string> = new Set(["s3", "s3express", "s3-object-lambda", "s3-outposts"]);
+/** Services that refuse a request without `x-amz-content-sha256`. */
+const WANT_DIGEST: ReadonlySet<string> = new Set([...PLAIN_PATHS, "aoss", "glacier"]);
 const BLOCK_BYTES = 64;
 
 /**
- * Sets `authorization`, `x-amz-date` and, for temporary credentials, `x-amz-security-token`. A client's own headers of
- * these names are removed first, because they would contradict the signature.
+ * Sets `authorization`, `x-amz-date`, for temporary credentials `x-amz-security-token`, and where the service wants it
+ * `x-amz-content-sha256`. A client's own headers of these names are removed first, because they would contradict the
+ * signature.
  */
 export function signRequest(
   { method, path, headers, body }: UnsignedRequest,
@@ -35,16 +40,19 @@ export function signRequest(
   const time = amzDate(nowMs);
   headers.add("x-amz-date", time);
   if (credentials.sessionToken !== "") headers.add("x-amz-security-token", credentials.sessionToken);
+  const digest = hash("sha256", body);
+  if (WANT_DIGEST.has(scope.service)) headers.add("x-amz-content-sha256", digest);
 
   const mark = path.indexOf("?");
+  const ownPath = mark < 0 ? path : path.slice(0, mark);
   const { names, lines } = signedHeaders(headers);
   const canonical = [
     method,
-    canonicalPath(mark < 0 ? path : path.slice(0, mark)),
+    PLAIN_PATHS.has(scope.service) ? ownPath : canonicalPath(ownPath),
     mark < 0 ? "" : canonicalQuery(path.slice(mark + 1)),
     lines,
     names,
-    hash("sha256", body),
+    digest,
   ].join("\n");
   const day = time.slice(0, 8);
   const place = `${day}/${scope.region}/${scope.service}/aws4_request`;

@@ -5,8 +5,10 @@ import { monotonicMs } from "../../../../lib/time/monotonic.ts";
 import { ProxyError } from "../../../exchange/errors.ts";
 import type { FetchedToken } from "../../../tokens/token.ts";
 import type { AuthCaller } from "../../../upstream/auth.ts";
+import { isClockRefused } from "../../../upstream/send-signed.ts";
 import type { Environment } from "../shared/ambient-hosts.ts";
 import type { CloudClient } from "../shared/cloud-client.ts";
+import type { ServiceClocks } from "./service-clocks.ts";
 import { signRequest, type AwsCredentials } from "./sigv4.ts";
 
 const VERSION = "2011-06-15";
@@ -17,11 +19,16 @@ interface StsCall {
   readonly caller: AuthCaller;
 }
 
-/** @param credentials undefined for an action that is not signed */
+interface StsSigner {
+  readonly keys: AwsCredentials;
+  readonly clocks: ServiceClocks;
+}
+
+/** @param signer undefined for an action that is not signed */
 export async function callSts(
   client: CloudClient,
   parameters: readonly (readonly [string, string])[],
-  credentials: AwsCredentials | undefined,
+  signer: StsSigner | undefined,
   { region, environment, caller }: StsCall,
 ): Promise<FetchedToken<AwsCredentials>> {
   const url = new URL(environment["AWS_ENDPOINT_URL_STS"] ?? endpointOf(region));
@@ -29,22 +36,17 @@ export async function callSts(
     ["Version", VERSION],
     ...parameters.map(([name, value]) => [name, value]),
   ]).toString();
-  const headers = new HeaderList([
-    "host",
-    url.host,
-    "content-type",
-    "application/x-www-form-urlencoded; charset=utf-8",
-  ]);
-  const path = url.pathname + url.search;
-  if (credentials !== undefined)
-    signRequest(
-      { method: "POST", path, headers, body: Buffer.from(body) },
-      credentials,
-      { region, service: "sts" },
-      Date.now(),
-    );
-  headers.remove("host");
-  const answer = await client.send({ method: "POST", url: url.href, headers, body }, caller);
+  const headers = new HeaderList(["content-type", "application/x-www-form-urlencoded; charset=utf-8"]);
+  const unsigned = { method: "POST", path: url.pathname + url.search, headers, body: Buffer.from(body) };
+  const send = (): Promise<CalloutAnswer> => {
+    headers.set("host", url.host);
+    if (signer !== undefined)
+      signRequest(unsigned, signer.keys, { region, service: "sts" }, signer.clocks.nowMs(url.hostname));
+    headers.remove("host");
+    return client.send({ method: "POST", url: url.href, headers, body }, caller);
+  };
+  let answer = await send();
+  if (isClockRefused(answer, (date) => signer?.clocks.correct(url.hostname, date) === true)) answer = await send();
   if (answer.status !== 200) throw unusable(`the token service answered with status ${answer.status}`);
   return readCredentials(answer);
 }
