@@ -8,6 +8,7 @@ import { emitBehaviour } from "./emit/behaviour.ts";
 import { BASELINE, nextBaseline } from "./baseline.ts";
 import { emitAdmissionPolicy } from "./emit/admission-policy.ts";
 import { emitConsole } from "./emit/console.ts";
+import { emitCrdChart } from "./emit/crd-chart.ts";
 import { emitCrds } from "./emit/crds.ts";
 import { emitDefaults } from "./emit/defaults.ts";
 import { emitEditor } from "./emit/editor.ts";
@@ -64,7 +65,9 @@ export async function generate(root: string): Promise<Map<string, string>> {
   const put = (folder: string, texts: ReadonlyMap<string, string>): void => {
     for (const [path, text] of texts) files.set(`${folder}/${path}`, text);
   };
-  put("crds", emitCrds(own, source.kinds));
+  const crds = emitCrds(own, source.kinds);
+  put("crds", crds);
+  put("chart/gwproxy-crds/templates", emitCrdChart(crds));
   put("docs/reference", emitBehaviour());
   put("docs/reference", emitExpressions());
   const types = emitTypes(graph, objects, place);

@@ -18,7 +18,7 @@ const STANDARD_FIELDS: Readonly<Record<string, Schema>> = {
 };
 
 /** Folder below crds/ of the set with all descriptions. */
-const DOCUMENTED = "documented";
+export const DOCUMENTED = "documented";
 
 /** @returns text by path below crds */
 export function emitCrds(graph: SchemaGraph, kinds: KindsFile): Map<string, string> {
