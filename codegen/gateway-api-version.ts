@@ -1,10 +1,14 @@
-/** The version of the Gateway API whose kinds the gateway reads. The generator and the tests take it from here. */
+/** The versions of the APIs of others whose kinds the gateway reads. The generator and the tests take them from here. */
 export const GATEWAY_API_MODULE = "sigs.k8s.io/gateway-api";
 export const GATEWAY_API_VERSION = "v1.6.3";
 
+/** The inference extension of the Gateway API, whose InferencePool is read where the setting asks for it. */
+export const INFERENCE_MODULE = "sigs.k8s.io/gateway-api-inference-extension";
+export const INFERENCE_VERSION = "v1.2.0";
+
 export interface UpstreamKind {
   readonly kind: string;
-  /** File in config/crd/standard of the module. */
+  /** File in the folder of the module's CRDs. */
   readonly file: string;
   /** Name of the generated module of types. */
   readonly types: string;
@@ -21,4 +25,8 @@ export const GATEWAY_API_KINDS: readonly UpstreamKind[] = [
   { kind: "TLSRoute", file: "gateway.networking.k8s.io_tlsroutes.yaml", types: "tlsroute" },
   { kind: "ListenerSet", file: "gateway.networking.k8s.io_listenersets.yaml", types: "listenerset" },
   { kind: "ReferenceGrant", file: "gateway.networking.k8s.io_referencegrants.yaml", types: "referencegrant" },
+];
+
+export const INFERENCE_KINDS: readonly UpstreamKind[] = [
+  { kind: "InferencePool", file: "inference.networking.k8s.io_inferencepools.yaml", types: "inferencepool" },
 ];

@@ -23,7 +23,6 @@ import { emitUnions } from "./emit/unions.ts";
 import { emitValidators } from "./emit/validators.ts";
 import { emitFieldDocs } from "./emit/field-docs.ts";
 import { schemaError } from "./errors.ts";
-import { GATEWAY_API_MODULE, GATEWAY_API_VERSION } from "./gateway-api-version.ts";
 import { createGraph } from "./graph.ts";
 import { loadSchemas, type KindsFile } from "./load.ts";
 import { compare } from "./print.ts";
@@ -31,9 +30,9 @@ import { OVERLAY_TYPES } from "./tools/overlay-types.ts";
 import { walk, type Component } from "./schema.ts";
 import { checkRules, checkStructure } from "./structural.ts";
 import {
-  crdDirectory,
   foldUpstream,
   readUpstream,
+  UPSTREAM_MODULES,
   withReferences,
   withoutDescriptions,
   type UpstreamCrd,
@@ -45,7 +44,7 @@ import {
  */
 export async function generate(root: string): Promise<Map<string, string>> {
   const source = loadSchemas(`${root}crds/schemas/`);
-  const upstream = readUpstream(crdDirectory());
+  const upstream = readUpstream();
   const own = createGraph(source.components);
   checkStructure(own, source.components);
   const folded = upstream.flatMap(foldUpstream).map(withoutDescriptions).map(withReferences);
@@ -58,8 +57,11 @@ export async function generate(root: string): Promise<Map<string, string>> {
     ...upstream.map((crd) => [`${crd.group}/${crd.kind}`, crd.kind] as const),
   ]);
   const objects = new Set(roots.values());
-  const foreign = new Set(upstream.map(({ types }) => types));
-  const place = (file: string): string => (foreign.has(file) ? `gateway-api/${file}` : file);
+  const folders = new Map(upstream.map(({ types, folder }) => [types, folder]));
+  const place = (file: string): string => {
+    const folder = folders.get(file);
+    return folder === undefined ? file : `${folder}/${file}`;
+  };
 
   const files = new Map<string, string>();
   const put = (folder: string, texts: ReadonlyMap<string, string>): void => {
@@ -122,7 +124,7 @@ function manifest(root: string, files: ReadonlyMap<string, string>): string {
   const outputs = [...files]
     .map(([path, text]) => `out ${sha256(text)}  ${path}`)
     .sort((a, b) => compare(a.slice(70), b.slice(70)));
-  return [`in  ${GATEWAY_API_MODULE}@${GATEWAY_API_VERSION}`, ...inputs, ...outputs, ""].join("\n");
+  return [...UPSTREAM_MODULES.map(({ source }) => `in  ${source}`), ...inputs, ...outputs, ""].join("\n");
 }
 
 function sha256(content: string | Buffer): string {

@@ -1,8 +1,19 @@
-/** Finds the CRDs of the Gateway API in the Go module cache and folds them into components, for generate.ts. */
+/**
+ * Finds the CRDs of the Gateway API and of its inference extension in the Go module cache and folds them into
+ * components, for generate.ts.
+ */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
-import { GATEWAY_API_KINDS, GATEWAY_API_MODULE, GATEWAY_API_VERSION } from "./gateway-api-version.ts";
+import {
+  GATEWAY_API_KINDS,
+  GATEWAY_API_MODULE,
+  GATEWAY_API_VERSION,
+  INFERENCE_KINDS,
+  INFERENCE_MODULE,
+  INFERENCE_VERSION,
+  type UpstreamKind,
+} from "./gateway-api-version.ts";
 import { refold } from "./refold.ts";
 import { mapSchema, type Component, type Reference, type Schema } from "./schema.ts";
 
@@ -12,6 +23,8 @@ export interface UpstreamCrd {
   readonly plural: string;
   readonly namespaced: boolean;
   readonly types: string;
+  /** Folder of the generated types. */
+  readonly folder: UpstreamModule["folder"];
   readonly versions: readonly string[];
   readonly schema: Schema;
 }
@@ -68,18 +81,48 @@ const NAMES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
  */
 const EXPERIMENTAL_FIELDS: Readonly<Record<string, readonly string[]>> = { HTTPRoute: ["spec.rules.retry"] };
 
+interface UpstreamModule {
+  /** Module and version. */
+  readonly source: string;
+  /** Folder of the CRDs in the module. */
+  readonly crds: string;
+  readonly folder: "gateway-api" | "inference";
+  readonly kinds: readonly UpstreamKind[];
+}
+
+const GATEWAY_API: UpstreamModule = {
+  source: `${GATEWAY_API_MODULE}@${GATEWAY_API_VERSION}`,
+  crds: "config/crd/standard",
+  folder: "gateway-api",
+  kinds: GATEWAY_API_KINDS,
+};
+
+export const UPSTREAM_MODULES: readonly UpstreamModule[] = [
+  GATEWAY_API,
+  {
+    source: `${INFERENCE_MODULE}@${INFERENCE_VERSION}`,
+    crds: "config/crd/bases",
+    folder: "inference",
+    kinds: INFERENCE_KINDS,
+  },
+];
+
 /** Returns the folder of the CRDs, and downloads the module when the cache does not have it. */
-export function crdDirectory(): string {
-  const output = execFileSync("go", ["mod", "download", "-json", `${GATEWAY_API_MODULE}@${GATEWAY_API_VERSION}`], {
+export function crdDirectory({ source, crds }: UpstreamModule = GATEWAY_API): string {
+  const output = execFileSync("go", ["mod", "download", "-json", source], {
     encoding: "utf8",
     env: { ...process.env, PATH: `${process.env["PATH"] ?? ""}:/usr/local/go/bin` },
   });
   // The cast is safe: the format of `go mod download -json` is documented and stable.
-  return `${(JSON.parse(output) as { Dir: string }).Dir}/config/crd/standard`;
+  return `${(JSON.parse(output) as { Dir: string }).Dir}/${crds}`;
 }
 
-export function readUpstream(directory: string): UpstreamCrd[] {
-  return GATEWAY_API_KINDS.map(({ kind, file, types }) => {
+export function readUpstream(): UpstreamCrd[] {
+  return UPSTREAM_MODULES.flatMap((module) => readModule(module, crdDirectory(module)));
+}
+
+function readModule({ kinds, folder }: UpstreamModule, directory: string): UpstreamCrd[] {
+  return kinds.map(({ kind, file, types }) => {
     const { spec, served, version } = readCrd(`${directory}/${file}`);
     const added = EXPERIMENTAL_FIELDS[kind] ?? [];
     const experimental = added.length === 0 ? version : readCrd(`${directory}/../experimental/${file}`).version;
@@ -89,6 +132,7 @@ export function readUpstream(directory: string): UpstreamCrd[] {
       plural: spec.names.plural,
       namespaced: spec.scope === "Namespaced",
       types,
+      folder,
       versions: served.map(({ name }) => name),
       schema: added.reduce(
         (schema, path) => graft(schema, experimental.schema.openAPIV3Schema, path.split(".")),

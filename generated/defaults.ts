@@ -350,6 +350,15 @@ const ReferenceGrantFrom: DefaultNode = { names: FIELDS["ReferenceGrantFrom"] };
 const ReferenceGrantTo: DefaultNode = { names: FIELDS["ReferenceGrantTo"] };
 const ReferenceGrantSpec: DefaultNode = { names: FIELDS["ReferenceGrantSpec"], fields: { "from": { items: ReferenceGrantFrom }, "to": { items: ReferenceGrantTo } } };
 const ReferenceGrant: DefaultNode = { names: FIELDS["ReferenceGrant"], fields: { "metadata": ObjectMeta, "spec": ReferenceGrantSpec } };
+const InferencePoolTargetPort: DefaultNode = { names: FIELDS["InferencePoolTargetPort"] };
+const InferencePoolEndpointPickerRef: DefaultNode = { names: FIELDS["InferencePoolEndpointPickerRef"], set: { failureMode: "FailClose", group: "", kind: "Service" }, fields: { "port": InferencePoolTargetPort } };
+const InferencePoolSelector: DefaultNode = { names: FIELDS["InferencePoolSelector"], fields: { "matchLabels": { values: {} } } };
+const InferencePoolSpec: DefaultNode = { names: FIELDS["InferencePoolSpec"], fields: { "endpointPickerRef": InferencePoolEndpointPickerRef, "selector": InferencePoolSelector, "targetPorts": { items: InferencePoolTargetPort } } };
+const InferencePoolCondition: DefaultNode = { names: FIELDS["InferencePoolCondition"] };
+const InferencePoolParentRef: DefaultNode = { names: FIELDS["InferencePoolParentRef"], set: { group: "gateway.networking.k8s.io", kind: "Gateway" } };
+const InferencePoolParent: DefaultNode = { names: FIELDS["InferencePoolParent"], fields: { "conditions": { items: InferencePoolCondition }, "parentRef": InferencePoolParentRef } };
+const InferencePoolStatus: DefaultNode = { names: FIELDS["InferencePoolStatus"], fields: { "parents": { items: InferencePoolParent } } };
+const InferencePool: DefaultNode = { names: FIELDS["InferencePool"], fields: { "metadata": ObjectMeta, "spec": InferencePoolSpec, "status": InferencePoolStatus } };
 
 const DEFAULTS: Readonly<Record<string, DefaultNode>> = {
   "gwproxy.dev/GwBackend": GwBackend,
@@ -365,6 +374,7 @@ const DEFAULTS: Readonly<Record<string, DefaultNode>> = {
   "gateway.networking.k8s.io/TLSRoute": TLSRoute,
   "gateway.networking.k8s.io/ListenerSet": ListenerSet,
   "gateway.networking.k8s.io/ReferenceGrant": ReferenceGrant,
+  "inference.networking.k8s.io/InferencePool": InferencePool,
 };
 
 /**

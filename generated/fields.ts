@@ -345,4 +345,13 @@ export const FIELDS: Readonly<Record<string, readonly string[]>> = {
   ReferenceGrantFrom: ["group", "kind", "namespace"],
   ReferenceGrantTo: ["group", "kind", "name"],
   ReferenceGrantSpec: ["from", "to"],
+  InferencePool: ["apiVersion", "kind", "metadata", "spec", "status"],
+  InferencePoolTargetPort: ["number"],
+  InferencePoolEndpointPickerRef: ["failureMode", "group", "kind", "name", "port"],
+  InferencePoolSelector: ["matchLabels"],
+  InferencePoolSpec: ["endpointPickerRef", "selector", "targetPorts"],
+  InferencePoolCondition: ["lastTransitionTime", "message", "observedGeneration", "reason", "status", "type"],
+  InferencePoolParentRef: ["group", "kind", "name", "namespace"],
+  InferencePoolParent: ["conditions", "controllerName", "parentRef"],
+  InferencePoolStatus: ["parents"],
 };

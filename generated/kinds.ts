@@ -10,6 +10,8 @@ export interface KindInfo {
   readonly namespaced: boolean;
   /** True for kinds of gwproxy, whose CRDs are in crds/. */
   readonly owned: boolean;
+  /** Set for kinds that are read only where a setting asks for this extension. */
+  readonly extension?: "inference";
 }
 
 export const KINDS: readonly KindInfo[] = [
@@ -26,9 +28,11 @@ export const KINDS: readonly KindInfo[] = [
   { group: "gateway.networking.k8s.io", version: "v1", kind: "TLSRoute", plural: "tlsroutes", namespaced: true, owned: false },
   { group: "gateway.networking.k8s.io", version: "v1", kind: "ListenerSet", plural: "listenersets", namespaced: true, owned: false },
   { group: "gateway.networking.k8s.io", version: "v1", kind: "ReferenceGrant", plural: "referencegrants", namespaced: true, owned: false },
+  { group: "inference.networking.k8s.io", version: "v1", kind: "InferencePool", plural: "inferencepools", namespaced: true, owned: false, extension: "inference" },
   { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", namespaced: true, owned: false },
   { group: "", version: "v1", kind: "Namespace", plural: "namespaces", namespaced: false, owned: false },
   { group: "", version: "v1", kind: "Secret", plural: "secrets", namespaced: true, owned: false },
   { group: "", version: "v1", kind: "Service", plural: "services", namespaced: true, owned: false },
   { group: "discovery.k8s.io", version: "v1", kind: "EndpointSlice", plural: "endpointslices", namespaced: true, owned: false },
+  { group: "", version: "v1", kind: "Pod", plural: "pods", namespaced: true, owned: false, extension: "inference" },
 ];

@@ -3541,6 +3541,39 @@ const ListenerSet: RuleNode = {
   },
 };
 
+const InferencePoolEndpointPickerRef: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      message: "port is required when kind is 'Service' or unspecified (defaults to 'Service')",
+      rule: "self.kind != 'Service' || has(self.port)",
+    },
+  ],
+};
+
+const InferencePoolSpec: RuleNode = {
+  type: "object",
+  fields: {
+    "endpointPickerRef": InferencePoolEndpointPickerRef,
+    "targetPorts": {
+      type: "array",
+      rules: [
+        {
+          message: "port number must be unique",
+          rule: "self.all(p1, self.exists_one(p2, p1.number==p2.number))",
+        },
+      ],
+    },
+  },
+};
+
+const InferencePool: RuleNode = {
+  type: "object",
+  fields: {
+    "spec": InferencePoolSpec,
+  },
+};
+
 /** By "group/Kind". A kind without rules is missing. */
 export const RULES: Readonly<Record<string, RuleNode>> = {
   "gwproxy.dev/GwBackend": GwBackend,
@@ -3555,4 +3588,5 @@ export const RULES: Readonly<Record<string, RuleNode>> = {
   "gateway.networking.k8s.io/TCPRoute": TCPRoute,
   "gateway.networking.k8s.io/TLSRoute": TLSRoute,
   "gateway.networking.k8s.io/ListenerSet": ListenerSet,
+  "inference.networking.k8s.io/InferencePool": InferencePool,
 };

@@ -5,6 +5,11 @@ import type { KindsFile } from "../load.ts";
 import { header, literal } from "../print.ts";
 import type { UpstreamCrd } from "../upstream.ts";
 
+/** The kinds that only the inference extension needs. */
+const INFERENCE = [
+  { group: "", version: "v1", kind: "Pod", plural: "pods", namespaced: true, owned: false, extension: "inference" },
+];
+
 const CORE = [
   { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", namespaced: true, owned: false },
   { group: "", version: "v1", kind: "Namespace", plural: "namespaces", namespaced: false, owned: false },
@@ -23,13 +28,14 @@ const CORE = [
 export function emitKinds(kinds: KindsFile, upstream: readonly UpstreamCrd[]): string {
   const { group, version } = kinds;
   const own = kinds.kinds.map(({ kind, plural }) => ({ group, version, kind, plural, namespaced: true, owned: true }));
-  const read = upstream.map(({ group, versions, kind, plural, namespaced }) => ({
+  const read = upstream.map(({ group, versions, kind, plural, namespaced, folder }) => ({
     group,
     version: versions[0] ?? "",
     kind,
     plural,
     namespaced,
     owned: false,
+    ...(folder === "inference" ? { extension: folder } : {}),
   }));
   return `${header("//", "crds/schemas")}
 export interface KindInfo {
@@ -42,8 +48,10 @@ export interface KindInfo {
   readonly namespaced: boolean;
   /** True for kinds of gwproxy, whose CRDs are in crds/. */
   readonly owned: boolean;
+  /** Set for kinds that are read only where a setting asks for this extension. */
+  readonly extension?: "inference";
 }
 
-export const KINDS: readonly KindInfo[] = ${literal([...own, ...read, ...CORE])};
+export const KINDS: readonly KindInfo[] = ${literal([...own, ...read, ...CORE, ...INFERENCE])};
 `;
 }

@@ -16,6 +16,7 @@ export type * from "./gateway-api/referencegrant.ts";
 export type * from "./gateway-api/tcproute.ts";
 export type * from "./gateway-api/tlsroute.ts";
 export type * from "./guardrails.ts";
+export type * from "./inference/inferencepool.ts";
 export type * from "./llm.ts";
 export type * from "./mcp-policy.ts";
 export type * from "./mcp.ts";

@@ -44,6 +44,7 @@ export const Reason = {
   NoValidCACertificate: "NoValidCACertificate",
   Conflicted: "Conflicted",
   InvalidKind: "InvalidKind",
+  InvalidExtensionRef: "InvalidExtensionRef",
   ModelRoutingConflict: "ModelRoutingConflict",
   UnsupportedValue: "UnsupportedValue",
   IncompatibleFilters: "IncompatibleFilters",

@@ -80,3 +80,14 @@ export interface ConfigMap extends KubeObject {
   /** Values encoded in base64. */
   readonly binaryData?: Readonly<Record<string, string>>;
 }
+
+/** A Pod as an endpoint. Its specification is not kept, because it is large and nothing reads it. */
+export interface Pod extends KubeObject {
+  readonly status?: PodStatus;
+}
+
+interface PodStatus {
+  readonly phase?: string;
+  readonly podIP?: string;
+  readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+}

@@ -11,6 +11,8 @@ export interface ObjectMeta {
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly creationTimestamp?: string;
+  /** Set when the object is being deleted. */
+  readonly deletionTimestamp?: string;
   readonly generation?: number;
   readonly resourceVersion?: string;
   readonly uid?: string;

@@ -6,6 +6,7 @@ import type { KubeObject } from "./object.ts";
 
 export const GATEWAY_GROUP = "gateway.networking.k8s.io";
 export const GWPROXY_GROUP = "gwproxy.dev";
+export const INFERENCE_GROUP = "inference.networking.k8s.io";
 export const DISCOVERY_GROUP = "discovery.k8s.io";
 
 /** Returns "namespace/name", or the name alone for cluster-scoped objects: the key in the collection of one kind. */

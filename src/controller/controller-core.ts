@@ -63,6 +63,7 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
     controllerName,
     implicitClass: undefined,
     grantMode: options.backendRefGrantMode,
+    ...(options.enableInference ? { inferencePools: "pods" } : {}),
     destinationScope: options.allowLocalBackends ? DestinationScope.LOCAL : DestinationScope.REMOTE,
   });
   const deployer = new Deployer({

@@ -15,7 +15,7 @@ import type { Logger } from "../lib/log.ts";
 import { createKubernetesClient, type KubernetesClient } from "../sources/kubernetes/client.ts";
 import { createEventRecorder, type EventRecorder } from "../sources/kubernetes/events.ts";
 import { createKubernetesSource, type KubernetesSource } from "../sources/kubernetes/kubernetes-source.ts";
-import { DEPLOYED_KINDS, OWN_KINDS, STANDARD_KINDS } from "../sources/kubernetes/kinds.ts";
+import { DEPLOYED_KINDS, INFERENCE_KINDS, OWN_KINDS, STANDARD_KINDS } from "../sources/kubernetes/kinds.ts";
 import { filterNamespaces } from "../sources/kubernetes/namespace-filter.ts";
 import type { SourceSink } from "../sources/source.ts";
 import { reviewToken } from "../sources/kubernetes/token-review.ts";
@@ -37,6 +37,7 @@ import { GATEWAY_GROUP } from "../api/refs.ts";
 import type { RejectedResource } from "../xds/nack.ts";
 
 const KINDS = [...STANDARD_KINDS, ...OWN_KINDS, ...DEPLOYED_KINDS];
+const KINDS_WITH_INFERENCE = [...KINDS, ...INFERENCE_KINDS];
 
 export async function runController(options: ControllerOptions): Promise<void> {
   const { log } = createProcessLog(options.logLevel);
@@ -49,7 +50,8 @@ export async function runController(options: ControllerOptions): Promise<void> {
   const client = await createKubernetesClient(options.kubeconfig);
   const owner = await findOwner(client, options.namespace, options.deploymentName);
   const tls = files ?? (await openXdsSecret(options, client, owner, log.child("xds")));
-  const source = createKubernetesSource({ client, kinds: KINDS, log: log.child("source") });
+  const kinds = options.enableInference ? KINDS_WITH_INFERENCE : KINDS;
+  const source = createKubernetesSource({ client, kinds, log: log.child("source") });
   const current: typeof source.current = (id) => source.current(id);
   const metrics = createControllerMetrics({
     version: VERSION,
@@ -58,7 +60,7 @@ export async function runController(options: ControllerOptions): Promise<void> {
     memoryBytes: () => process.memoryUsage.rss(),
   });
   const { translated } = metrics;
-  const core = await createControllerCore({ options, client, kinds: KINDS, owner, current, tls, log, translated });
+  const core = await createControllerCore({ options, client, kinds, owner, current, tls, log, translated });
   const leadership = createLeadership({
     client,
     namespace: options.namespace,

@@ -65,6 +65,8 @@ export interface ControllerOptions extends DeploymentOptions {
   readonly discoveryNamespaceSelectors: readonly LabelSelector[];
   readonly backendRefGrantMode: "route-and-policy" | "route" | "none";
   readonly allowLocalBackends: boolean;
+  /** Reads and serves InferencePools. */
+  readonly enableInference: boolean;
   /** Writes without leader election. */
   readonly disableLeaderElection: boolean;
   readonly logLevel: string;

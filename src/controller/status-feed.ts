@@ -4,7 +4,7 @@
  * affected objects.
  */
 import type { ObjectId } from "../api/object.ts";
-import { GATEWAY_GROUP, GWPROXY_GROUP } from "../api/refs.ts";
+import { GATEWAY_GROUP, GWPROXY_GROUP, INFERENCE_GROUP } from "../api/refs.ts";
 import type { Resource } from "../ir/resource.ts";
 import { computeStatus } from "../status/compute.ts";
 import type { StatusContext } from "../status/condition.ts";
@@ -47,6 +47,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   GRPCRoute: GATEWAY_GROUP,
   GwBackend: GWPROXY_GROUP,
   GwPolicy: GWPROXY_GROUP,
+  InferencePool: INFERENCE_GROUP,
 };
 
 export function createStatusFeed(options: StatusFeedOptions): StatusFeed {

@@ -42,6 +42,11 @@ export function servicePortKey(namespace: string, name: string, port: number): s
   return `service/${namespace}/${name}:${port}`;
 }
 
+/** Returns the key of an InferencePool, which its Backend and its Endpoints share. */
+export function inferencePoolKey(namespace: string, name: string): string {
+  return `inferencepool/${namespace}/${name}`;
+}
+
 /** Returns the key of the policy that holds a Gateway's client certificate for backends. */
 export function gatewayClientKey(namespace: string, name: string): string {
   return `gateway-client/${namespace}/${name}`;

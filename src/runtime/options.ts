@@ -33,6 +33,8 @@ export interface DataPlaneOptions {
 export interface UpOptions extends DataPlaneOptions {
   readonly file: readonly string[];
   readonly output: "text" | "json";
+  /** Serves InferencePools. */
+  readonly enableInference: boolean;
 }
 
 export interface ProxyOptions extends DataPlaneOptions {

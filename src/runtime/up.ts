@@ -14,7 +14,7 @@ import { suggestNextStep } from "../translator/references/explain.ts";
 import { indexObjects, type ObjectIndex } from "../translator/references/find.ts";
 import { startDataPlane } from "./data-plane.ts";
 import { createEmbedded } from "./embedded.ts";
-import { createManifestSource, FILE_TRANSLATION } from "./manifests.ts";
+import { createManifestSource, fileTranslation } from "./manifests.ts";
 import { checkOwnPorts, dataPlanePorts } from "./own-ports.ts";
 import { createProcessLog, hostAndPort, stopSignal } from "./process.ts";
 import { changedNames, type ClosedPort, closedPorts, diagnosticLine, rowOf } from "./report.ts";
@@ -30,7 +30,7 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
   const { log } = processLog;
   const plane = await startDataPlane(options, processLog, "files");
   const source = createManifestSource(options.file, log.child("source"));
-  const translator = createTranslator(FILE_TRANSLATION);
+  const translator = createTranslator(fileTranslation(options));
   const reporter = createReporter(options.output, terminal);
   const listening = new Set<string>();
   let closed: readonly ClosedPort[] = [];

@@ -10,6 +10,7 @@
  * - routes: `ResolvedRefs` False/TranslationError, for the Gateway concerned
  * - GwBackend: `Accepted` False/TranslationError
  * - BackendTLSPolicy: `Accepted` False/Invalid, for the Gateway concerned
+ * - InferencePool: `ResolvedRefs` False/TranslationError, for the Gateway concerned
  * - listeners: see compute-gateway.ts
  */
 import { Condition, Reason } from "../api/conditions.ts";
@@ -19,6 +20,7 @@ import type {
   BackendStatusInput,
   ClassStatusInput,
   ModelStatusInput,
+  PoolStatusInput,
   TlsPolicyStatusInput,
   PolicyStatusInput,
   RouteStatusInput,
@@ -46,6 +48,8 @@ export function computeStatus(input: StatusInput, context: StatusContext): Desir
       return computeRoute(input, context);
     case "GwBackend":
       return computeBackend(input, context);
+    case "InferencePool":
+      return computePool(input, context);
     case "GwPolicy":
       return computePolicy(input, context);
     case "BackendTLSPolicy":
@@ -97,6 +101,27 @@ function computeBackend(
   const message = messages.filter((text) => text !== "").join("; ") || "translated";
   const condition = make(Condition.Accepted, accepted, accepted ? Reason.Accepted : Reason.TranslationError, message);
   return { id, form: "keyed", conditions: [condition] };
+}
+
+/** The parents of a pool are the Gateways from which routes lead to it. */
+function computePool(
+  { id, generation, key, gateways, error }: PoolStatusInput,
+  { controllerName, nackReason }: StatusContext,
+): DesiredStatus {
+  const make = conditionsAt(generation);
+  const resolved = (gateway: string): DesiredCondition => {
+    if (error !== undefined) return make(Condition.ResolvedRefs, false, error.reason, error.message);
+    const refused = nackReason("Backend", key, gateway);
+    if (refused !== undefined) return make(Condition.ResolvedRefs, false, Reason.TranslationError, refusedBy(refused));
+    return make(Condition.ResolvedRefs, true, Reason.ResolvedRefs, "all references are resolved");
+  };
+  const entries = gateways.map((gateway): DesiredEntry => {
+    const [namespace = "", name = ""] = gateway.split("/");
+    const ref = { group: GATEWAY_GROUP, kind: "Gateway", namespace, name };
+    const accepted = make(Condition.Accepted, true, Reason.Accepted, "a route of the Gateway leads to the pool");
+    return { ref, conditions: [accepted, resolved(gateway)] };
+  });
+  return { id, form: "listed", list: "parents", controllerName, entries };
 }
 
 function computePolicy(input: PolicyStatusInput, context: StatusContext): DesiredStatus {

@@ -25,7 +25,7 @@ import { createdAtMs } from "../api/refs.ts";
 import { policyKey } from "../ir/keys.ts";
 import type { Collection, Readable } from "../lib/collections/collection.ts";
 import { deepEqual } from "../lib/deep-equal.ts";
-import { Graph, type Read } from "../lib/collections/graph.ts";
+import { Graph, type Input, type Read } from "../lib/collections/graph.ts";
 import type { ReadableGroups } from "../lib/collections/groups.ts";
 import { declareBackendTls } from "./backends/backend-tls/declare.ts";
 import { targetNames } from "./backends/backend-tls/targets.ts";
@@ -34,6 +34,7 @@ import { indexMcpServices, viewMcpService } from "./backends/mcp-targets.ts";
 import { translateBackend } from "./backends/translate.ts";
 import type { JwksRequest } from "../sources/remote/documents.ts";
 import { translateEndpoints } from "./backends/endpoints.ts";
+import { declarePoolResources, declarePools } from "./backends/declare-pools.ts";
 import type { ObjectStatusInput, StatusInput } from "./shared/status-input.ts";
 import { isProgrammed, translateGateway } from "./gateways/gateway.ts";
 import type { GatewayView, ListenerView } from "./shared/views.ts";
@@ -125,6 +126,8 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
   const { destinationScope = DestinationScope.UNSPECIFIED } = options;
   const services = graph.derive("service views", inputs.services, (_key, service) => viewService(service));
   const backendNames = graph.derive("backend names", inputs.backends, () => true);
+  const { inferencePools } = options;
+  const poolNames = inferencePools && graph.derive("pool names", inputs.pools, () => true);
   const secrets = {
     secrets: inputs.secrets,
     configMaps: inputs.configMaps,
@@ -155,7 +158,8 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
   const attach = { gateways, allGateways, listenerSets, allListenerSets, namespaces: inputs.namespaces };
   const policiesByBackend = indexBackendPolicies(inputs.policies);
   const objects = { backendObjects: inputs.backends, serviceObjects: inputs.services, policiesByBackend };
-  const referable = { services, backends: backendNames, grants, grantMode, destinationScope, ...objects };
+  const names = { services, backends: backendNames, pools: poolNames };
+  const referable = { ...names, grants, grantMode, destinationScope, ...objects };
   const httpCandidates = declareAttachmentCandidates(graph, { kind: "HTTPRoute", input: inputs.httpRoutes, attach });
   const grpcCandidates = declareAttachmentCandidates(graph, { kind: "GRPCRoute", input: inputs.grpcRoutes, attach });
   const modelCandidates = declareModelCandidates(graph, inputs.models, attach);
@@ -176,20 +180,12 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
     translate: translateGrpcRoute,
     ...shared,
   });
-  const tcp = declareRouteKind<TCPRoute>(graph, {
-    kind: "TCPRoute",
-    input: inputs.tcpRoutes,
-    attachments: declareAttachmentCandidates(graph, { kind: "TCPRoute", input: inputs.tcpRoutes, attach }).parents,
-    translate: translateTcpRoute,
-    ...shared,
-  });
-  const tls = declareRouteKind<TLSRoute>(graph, {
-    kind: "TLSRoute",
-    input: inputs.tlsRoutes,
-    attachments: declareAttachmentCandidates(graph, { kind: "TLSRoute", input: inputs.tlsRoutes, attach }).parents,
-    translate: translateTcpRoute,
-    ...shared,
-  });
+  const declareBytes = <R extends TCPRoute | TLSRoute>(kind: "TCPRoute" | "TLSRoute", input: Input<R>) => {
+    const attachments = declareAttachmentCandidates(graph, { kind, input, attach }).parents;
+    return declareRouteKind<R>(graph, { kind, input, attachments, translate: translateTcpRoute, ...shared });
+  };
+  const tcp = declareBytes("TCPRoute", inputs.tcpRoutes);
+  const tls = declareBytes("TLSRoute", inputs.tlsRoutes);
   const routes = [http, grpc, tcp, tls];
   const scopedResources = [
     modelCatalogs.scopedResources,
@@ -234,6 +230,7 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
   return {
     secrets,
     services,
+    inferencePools,
     gateways,
     deploymentPlans: plans,
     allGateways,
@@ -267,6 +264,7 @@ function declareContents(
     GRPCRoute: indexByLabels(inputs.grpcRoutes),
     Service: indexByLabels(inputs.services),
     GwBackend: indexByLabels(inputs.backends),
+    InferencePool: indexByLabels(inputs.pools),
   };
   const jwksCollections = {
     documents: inputs.documents,
@@ -305,19 +303,26 @@ function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Co
     return translateBackend(backend, { ...collections, mcpServices, namespaces: inputs.namespaces, jwks }, read);
   });
   const documents = declareDocuments(graph, "documents of backends", backends, { services, slicesByService });
-  const { backendVisibility, serviceVisibility } = declareDestinationVisibility(graph, {
+  const pools = declarePools(graph, inputs, services, context.inferencePools);
+  const visibility = declareDestinationVisibility(graph, {
     backends,
+    pools,
     services,
     backendObjects: inputs.backends,
+    poolObjects: inputs.pools,
     serviceObjects: inputs.services,
     callers,
     contents,
     policiesByBackend: context.referable.policiesByBackend,
   });
+  const { backendVisibility, poolVisibility, serviceVisibility } = visibility;
+  const poolOptions = { pools, poolVisibility, mode: context.inferencePools };
+  const poolResources = declarePoolResources(graph, inputs, poolOptions);
   const scopedResources = [
     declareScopedResources(graph, "resources of backends", backends, (key, { resource }, read) =>
       resource === undefined ? [] : scopeTo(read.get(backendVisibility, key)?.gateways, [resource]),
     ),
+    ...poolResources.scopedResources,
     declareScopedResources(graph, "resources of services", services, (key, service, read) =>
       scopeByPort(translateServiceBackends(service), read.get(serviceVisibility, key)),
     ),
@@ -331,8 +336,9 @@ function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Co
       const { id, generation, key, diagnostics, resource } = backend;
       return { kind: "GwBackend", id, generation, key, accepted: resource !== undefined, diagnostics };
     }),
+    InferencePool: poolResources.statusInputs,
   };
-  return { backends, documents, backendVisibility, serviceVisibility, scopedResources, statusInputs };
+  return { backends, pools, documents, ...visibility, scopedResources, statusInputs };
 }
 
 type Destinations = ReturnType<typeof declareDestinations>;
@@ -343,8 +349,9 @@ function declarePolicies(
   context: Omit<Routing & Contents & Destinations, "scopedResources" | "statusInputs">,
 ) {
   const { contents, routingTargets, secrets, services, serviceVisibility, backends, backendVisibility } = context;
-  const { gateways: views, routes, policyRoutes } = context;
-  const targetContext = { ...routingTargets, services, serviceVisibility, backends, backendVisibility };
+  const { gateways: views, routes, policyRoutes, pools, poolVisibility } = context;
+  const destinations = { services, serviceVisibility, backends, backendVisibility, pools, poolVisibility };
+  const targetContext = { ...routingTargets, ...destinations };
   const targets = graph.derive("policy targets", inputs.policies, (_key, { spec, metadata }, read) =>
     resolveTargets(spec, metadata.namespace ?? "", targetContext, read),
   );

@@ -11,14 +11,15 @@ import type { HTTPRoute } from "../../generated/types/gateway-api/httproute.ts";
 import type { TCPRoute } from "../../generated/types/gateway-api/tcproute.ts";
 import type { TLSRoute } from "../../generated/types/gateway-api/tlsroute.ts";
 import type { ListenerSet } from "../../generated/types/gateway-api/listenerset.ts";
+import type { InferencePool } from "../../generated/types/inference/inferencepool.ts";
 import type { ReferenceGrant } from "../../generated/types/gateway-api/referencegrant.ts";
 import type { GwBackend } from "../../generated/types/backend.ts";
 import type { GwModel } from "../../generated/types/model.ts";
 import type { GwParameters } from "../../generated/types/parameters.ts";
 import type { GwPolicy } from "../../generated/types/policy.ts";
-import type { ConfigMap, EndpointSlice, Secret, Service } from "../api/core.ts";
+import type { ConfigMap, EndpointSlice, Pod, Secret, Service } from "../api/core.ts";
 import { objectId, type KubeObject, type ObjectId } from "../api/object.ts";
-import { DISCOVERY_GROUP, GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../api/refs.ts";
+import { DISCOVERY_GROUP, GATEWAY_GROUP, GWPROXY_GROUP, INFERENCE_GROUP, nameKey } from "../api/refs.ts";
 import type { Graph, Input } from "../lib/collections/graph.ts";
 import type { JwksDocument } from "../sources/remote/documents.ts";
 import type { TranslatorEvent } from "./translator.ts";
@@ -42,6 +43,8 @@ export interface Inputs {
   readonly grants: Input<ReferenceGrant>;
   readonly services: Input<Service>;
   readonly slices: Input<EndpointSlice>;
+  readonly pools: Input<InferencePool>;
+  readonly pods: Input<Pod>;
   readonly secrets: Input<Secret>;
   readonly configMaps: Input<ConfigMap>;
   readonly namespaces: Input<KubeObject>;
@@ -71,6 +74,8 @@ const KINDS: Readonly<Record<string, keyof Inputs>> = {
   [POLICY_KIND]: "policies",
   [`${GWPROXY_GROUP}/GwModel`]: "models",
   [`${GWPROXY_GROUP}/GwParameters`]: "parameters",
+  [`${INFERENCE_GROUP}/InferencePool`]: "pools",
+  "/Pod": "pods",
   "/Service": "services",
   "/Secret": "secrets",
   "/ConfigMap": "configMaps",
@@ -90,6 +95,8 @@ export function declareInputs(graph: Graph): Inputs {
     grants: graph.input("grants"),
     services: graph.input("services"),
     slices: graph.input("slices"),
+    pools: graph.input("pools"),
+    pods: graph.input("pods"),
     secrets: graph.input("secrets"),
     configMaps: graph.input("configMaps"),
     namespaces: graph.input("namespaces"),

@@ -3,7 +3,7 @@
  * and `gwproxy validate` use it.
  */
 import type { ObjectId } from "../api/object.ts";
-import { GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../api/refs.ts";
+import { GATEWAY_GROUP, GWPROXY_GROUP, INFERENCE_GROUP, nameKey } from "../api/refs.ts";
 import type { Collection } from "../lib/collections/collection.ts";
 import type { Diagnostic } from "./shared/diagnostics.ts";
 import { diagnosticsOf, type ObjectStatusInput } from "./shared/status-input.ts";
@@ -72,10 +72,13 @@ function record(reported: ReportedObjects, key: string, input: ObjectStatusInput
   else reported.delete(key);
 }
 
+/** Groups of the kinds that have a status input; other groups may use the same names of kinds. */
+const STATUS_GROUPS: ReadonlySet<string> = new Set([GATEWAY_GROUP, GWPROXY_GROUP, INFERENCE_GROUP]);
+
 function find<F extends ObjectStatusInput>(
   id: ObjectId,
   statusInputs: Readonly<Record<string, Collection<F>>>,
 ): F | undefined {
-  if (id.group !== GATEWAY_GROUP && id.group !== GWPROXY_GROUP) return undefined;
+  if (!STATUS_GROUPS.has(id.group)) return undefined;
   return Object.hasOwn(statusInputs, id.kind) ? statusInputs[id.kind]?.get(nameKey(id)) : undefined;
 }

@@ -31,7 +31,11 @@ export interface TranslatorOptions {
   readonly grantMode?: GrantMode;
   /** Limits the addresses that static backends may lead to; unset for manifests from files. */
   readonly destinationScope?: DestinationScope;
+  /** Serves InferencePools. Their endpoints are Pods, in files also EndpointSlices. Unset: they are not served. */
+  readonly inferencePools?: InferencePoolMode;
 }
+
+export type InferencePoolMode = "pods" | "pods-and-slices";
 
 /** Describes the changes of one batch of events. Empty lists mean that no resource changed. */
 export interface TranslationStep {

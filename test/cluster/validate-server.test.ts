@@ -40,7 +40,16 @@ async function run(
   let text = "";
   const terminal = { isColoured: false, out: (part: string) => void (text += part), err: () => undefined };
   const code = await runValidate(
-    { file: [file], output, strict: false, schemaOnly: true, server: true, kubeconfig: server.kubeconfig, context },
+    {
+      file: [file],
+      output,
+      strict: false,
+      schemaOnly: true,
+      enableInference: false,
+      server: true,
+      kubeconfig: server.kubeconfig,
+      context,
+    },
     terminal,
   );
   return { code, text };

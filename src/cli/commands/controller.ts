@@ -7,7 +7,7 @@ import type { Terminal } from "../../lib/terminal.ts";
 import { type Command, Option } from "commander";
 import { addDeploymentOptions, addMeshOptions, classParametersRefs } from "./deployment-options.ts";
 import { selectorList } from "./selector-list.ts";
-import { addressOption, flag, hostList, logLevelOption } from "./options.ts";
+import { addressOption, flag, hostList, inferenceOption, logLevelOption } from "./options.ts";
 
 const EXAMPLES = `
 Examples:
@@ -102,6 +102,7 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
         .default(false)
         .env("GWPROXY_ALLOW_LOCAL_BACKENDS"),
     )
+    .addOption(inferenceOption())
     .addOption(
       new Option("--disable-leader-election <true|false>", "write without asking other replicas")
         .argParser(flag)

@@ -207,6 +207,18 @@ function logFilter(text: string): string {
   return text;
 }
 
+/** Returns the option of every command that translates. */
+export function inferenceOption(): Option {
+  return new Option(
+    "--enable-inference [true|false]",
+    "serve InferencePools of the Gateway API inference extension, whose CRD the cluster then has to have",
+  )
+    .argParser(flag)
+    .preset("true")
+    .default(false)
+    .env("GWPROXY_ENABLE_INFERENCE");
+}
+
 /** Parses "true" or "false". */
 export function flag(text: string): boolean {
   if (text === "true" || text === "false") return text === "true";

@@ -2,7 +2,7 @@
 import type { Terminal } from "../../lib/terminal.ts";
 import type { UpOptions } from "../../runtime/options.ts";
 import type { Command } from "commander";
-import { addDataPlaneOptions, addManifestPaths, manifestPaths, outputOption } from "./options.ts";
+import { addDataPlaneOptions, addManifestPaths, inferenceOption, manifestPaths, outputOption } from "./options.ts";
 
 const EXAMPLES = `
 Examples:
@@ -22,7 +22,8 @@ is wrong or a path leads nowhere.
 export function addUpCommand(program: Command, terminal: Terminal): void {
   const command = addManifestPaths(program.command("up"))
     .description("serve the manifests of some files and folders, without a cluster")
-    .addOption(outputOption("text or json (one object a line)", ["text", "json"]));
+    .addOption(outputOption("text or json (one object a line)", ["text", "json"]))
+    .addOption(inferenceOption());
   addDataPlaneOptions(command)
     .addHelpText("after", EXAMPLES)
     .action(async (paths: readonly string[], options: UpOptions, command: Command) => {

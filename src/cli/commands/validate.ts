@@ -1,7 +1,7 @@
 /** `gwproxy validate` prints every diagnostic of some manifests with its position. main.ts adds it. */
 import type { Terminal } from "../../lib/terminal.ts";
 import type { Command } from "commander";
-import { addManifestPaths, manifestPaths, outputOption } from "./options.ts";
+import { addManifestPaths, inferenceOption, manifestPaths, outputOption } from "./options.ts";
 import type { ValidateOptions } from "../validate/validate.ts";
 
 const EXAMPLES = `
@@ -26,6 +26,7 @@ export function addValidateCommand(program: Command, terminal: Terminal, setExit
     .addOption(outputOption("text, json or sarif (2.1.0)", ["text", "json", "sarif"]))
     .option("--strict", "warnings count as errors", false)
     .option("--schema-only", "check each object by itself: references to others may lead nowhere", false)
+    .addOption(inferenceOption())
     .option("--server", "ask a cluster's API server too; nothing is stored", false)
     .option("-k, --kubeconfig <file>", "with --server; default: KUBECONFIG, ~/.kube/config or the pod's own account")
     .option("--context <name>", "with --server: context of the kubeconfig; default: the current one")

@@ -12,7 +12,7 @@ import type { Diagnostic } from "../../translator/shared/diagnostics.ts";
 import { explainDiagnostic, isAtOrBelow } from "../../translator/references/explain.ts";
 import { findReferences, indexObjects, type ObjectIndex, type Reference } from "../../translator/references/find.ts";
 import { createTranslator } from "../../translator/translate.ts";
-import { FILE_TRANSLATION } from "../../runtime/manifests.ts";
+import { FILE_TRANSLATION, fileTranslation } from "../../runtime/manifests.ts";
 
 const { controllerName: CONTROLLER_NAME, implicitClass: CLASS_NAME } = FILE_TRANSLATION;
 
@@ -22,17 +22,16 @@ const { controllerName: CONTROLLER_NAME, implicitClass: CLASS_NAME } = FILE_TRAN
  */
 const PLACEHOLDER_JWKS = JSON.stringify({ keys: [{ kid: "validate", kty: "OKP", crv: "Ed25519", x: "AAAA" }] });
 
-export function validateReferences({
-  objects,
-  accepted,
-  hidden,
-}: Omit<ValidatedFiles, "diagnostics">): FileDiagnostic[] {
+export function validateReferences(
+  { objects, accepted, hidden }: Omit<ValidatedFiles, "diagnostics">,
+  { enableInference }: { readonly enableInference: boolean },
+): FileDiagnostic[] {
   const index = indexObjects([
     ...objects.map(({ object, rejection }) => ({ object, isRefused: rejection !== undefined })),
     ...hidden.map((id) => ({ object: objectNamed(id), isRefused: true })),
   ]);
   const findings = new Map<string, Diagnostic[]>();
-  for (const diagnostic of translate(accepted)) {
+  for (const diagnostic of translate(accepted, enableInference)) {
     const key = objectKey(diagnostic.object);
     findings.set(key, [...(findings.get(key) ?? []), diagnostic]);
   }
@@ -54,8 +53,8 @@ function objectNamed({ group, kind, namespace, name }: ObjectId): KubeObject {
   return { apiVersion: group === "" ? "v1" : `${group}/v1`, kind, metadata: { namespace, name } };
 }
 
-function translate(objects: readonly KubeObject[]): readonly Diagnostic[] {
-  const translator = createTranslator(FILE_TRANSLATION);
+function translate(objects: readonly KubeObject[], enableInference: boolean): readonly Diagnostic[] {
+  const translator = createTranslator(fileTranslation({ enableInference }));
   let { documents = [] } = translator.apply(objects.map((object) => ({ type: "set", object })));
   for (let turn = 0; documents.length > 0 && turn < 2; turn++) {
     const events = documents.map(

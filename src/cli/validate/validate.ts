@@ -19,6 +19,8 @@ export interface ValidateOptions {
   readonly strict: boolean;
   /** Skips the check of references to other objects. */
   readonly schemaOnly: boolean;
+  /** InferencePools are served. */
+  readonly enableInference: boolean;
   readonly server: boolean;
   readonly kubeconfig: string | undefined;
   readonly context: string | undefined;
@@ -35,7 +37,7 @@ export async function runValidate(options: ValidateOptions, terminal: Terminal):
   const { objects } = files;
   const own = options.schemaOnly
     ? files.diagnostics
-    : [...files.diagnostics, ...validateReferences(files)].sort(byPlace);
+    : [...files.diagnostics, ...validateReferences(files, options)].sort(byPlace);
   const verdicts = options.server ? await askServer(objects, options) : undefined;
   const diagnostics: readonly AttributedDiagnostic[] =
     verdicts === undefined

@@ -6,7 +6,13 @@ import { replicaEntry } from "../exchange/cdn-loop.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import { agentRuntimeDestination } from "./agent-runtime.ts";
 import { dynamicDestination } from "./dynamic.ts";
-import { serviceDestination, staticDestination, type Destination, type DestinationDeps } from "./http-handler.ts";
+import {
+  poolDestination,
+  serviceDestination,
+  staticDestination,
+  type Destination,
+  type DestinationDeps,
+} from "./http-handler.ts";
 
 interface CompileDeps extends DestinationDeps {
   /** Returns the endpoints of a Service port. */
@@ -29,6 +35,8 @@ export function compileDestination({ key, kind }: Backend, settings: BackendSett
       return serviceDestination(deps.endpoints(), kind.value, settings, deps);
     case "dynamic":
       return dynamicDestination(settings, deps, replicaEntry(deps.replica));
+    case "inferencePool":
+      return poolDestination(deps.endpoints(), settings, deps);
     case "ai":
     case "models":
     case "mcp":

@@ -93,7 +93,7 @@ export function staticDestination(
 /** The endpoints of a Service port. TLS settings without SNI check the name of the Service in certificates. */
 export function serviceDestination(
   set: EndpointSet,
-  { hostname, port, version }: ServiceBackend,
+  { hostname, port, version }: Pick<ServiceBackend, "hostname" | "port" | "version">,
   settings: BackendSettings,
   pickDeps: DestinationDeps,
 ): Destination {
@@ -113,6 +113,12 @@ export function serviceDestination(
     rewritesHost: false,
     pass: undefined,
   };
+}
+
+/** The endpoints of an InferencePool, which has no name of its own: the client's Host is kept. */
+export function poolDestination(set: EndpointSet, settings: BackendSettings, pickDeps: DestinationDeps): Destination {
+  const nameless = { hostname: "", port: 0, version: HttpVersion.UNSPECIFIED };
+  return serviceDestination(set, nameless, settings, pickDeps);
 }
 
 export function createHttpHandler(

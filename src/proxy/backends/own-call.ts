@@ -69,6 +69,7 @@ function authorityOf({ kind }: Backend): string {
     case "models":
     case "mcp":
     case "agentRuntime":
+    case "inferencePool":
     case undefined:
       return "";
   }

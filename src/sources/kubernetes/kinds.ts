@@ -19,6 +19,8 @@ export interface WatchedKind {
   readonly labelSelector?: string;
   /** Requests only names, labels and annotations. */
   readonly metadataOnly?: boolean;
+  /** Drops the `spec` of objects, which for Pods is most of their bytes and is not read. */
+  readonly omitsSpec?: boolean;
 }
 
 /** Returns the `accept` header for objects without their bodies, when the kind asks for it. */
@@ -57,10 +59,12 @@ export function nameKey({ metadata }: KubeObject): string {
 }
 
 /** Settings for watching that the table of kinds does not contain. */
-const DETAILS: Readonly<Record<string, Partial<Pick<WatchedKind, "versions" | "fieldSelector">>>> = {
+const DETAILS: Readonly<Record<string, Partial<Pick<WatchedKind, "versions" | "fieldSelector" | "omitsSpec">>>> = {
   // Helm stores whole releases in Secrets, and no policy reads service account tokens. Neither may fill the memory, and
   // secrets that are not needed must not be held.
   "/Secret": { fieldSelector: "type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token" },
+  // Pods that have ended serve nothing, and clusters may keep thousands of them.
+  "/Pod": { fieldSelector: "status.phase!=Succeeded,status.phase!=Failed", omitsSpec: true },
   // Clusters with an older Gateway API serve ReferenceGrant only as v1beta1, with the same fields.
   "gateway.networking.k8s.io/ReferenceGrant": { versions: ["v1", "v1beta1"] },
 };
@@ -73,7 +77,14 @@ function watched(kinds: readonly KindInfo[]): readonly WatchedKind[] {
 }
 
 /** Kinds that every gateway reads besides our own. */
-export const STANDARD_KINDS: readonly WatchedKind[] = watched(KINDS.filter(({ owned }) => !owned));
+export const STANDARD_KINDS: readonly WatchedKind[] = watched(
+  KINDS.filter(({ owned, extension }) => !owned && extension === undefined),
+);
+
+/** Kinds that are read where the inference extension is switched on. */
+export const INFERENCE_KINDS: readonly WatchedKind[] = watched(
+  KINDS.filter(({ extension }) => extension === "inference"),
+);
 
 /** The kinds of the group gwproxy.dev. */
 export const OWN_KINDS: readonly WatchedKind[] = watched(KINDS.filter(({ owned }) => owned));

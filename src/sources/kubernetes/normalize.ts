@@ -24,6 +24,7 @@ export function normalizeObject(raw: unknown, kind: WatchedKind, version: string
   delete metadata["managedFields"];
   const annotations = asRecord(metadata["annotations"]);
   if (annotations !== undefined) delete annotations[LAST_APPLIED];
+  if (kind.omitsSpec === true) delete object["spec"];
   // Lists of built-in kinds leave both out of their items.
   object["apiVersion"] = apiVersionOf(kind.group, version);
   object["kind"] = kind.kind;

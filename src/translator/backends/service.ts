@@ -13,9 +13,12 @@ import { distributionOf } from "./endpoints.ts";
 import type { ServiceView } from "../shared/views.ts";
 import { irRef } from "../references/refs.ts";
 
+/** `appProtocol` of HTTP/2 without TLS (GEP-1911). */
+const H2C = "kubernetes.io/h2c";
+
 /** HTTP version that an `appProtocol` implies (GEP-1911); other values imply none. */
 const VERSIONS: ReadonlyMap<string, HttpVersion> = new Map([
-  ["kubernetes.io/h2c", HttpVersion.HTTP2],
+  [H2C, HttpVersion.HTTP2],
   ["http2", HttpVersion.HTTP2],
   ["grpc", HttpVersion.HTTP2],
   ["kubernetes.io/ws", HttpVersion.HTTP1],
@@ -40,6 +43,7 @@ export function viewService({ metadata, spec }: Service): ServiceView {
         port,
         key: servicePortKey(namespace, metadata.name, port),
         isA2a: appProtocol === A2A,
+        isPlaintext: appProtocol === H2C,
         version: VERSIONS.get(appProtocol ?? "") ?? HttpVersion.UNSPECIFIED,
       })),
     externalName: spec.type === "ExternalName" ? (spec.externalName ?? "") : undefined,

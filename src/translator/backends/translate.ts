@@ -19,7 +19,7 @@ import type { Resource } from "../../ir/resource.ts";
 import type { Readable } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
 import { trackAccess } from "../../lib/track-access.ts";
-import type { BackendCollections } from "../references/backend-refs.ts";
+import type { BackendCollections, PoolNames } from "../references/backend-refs.ts";
 import type { Diagnostic } from "../shared/diagnostics.ts";
 import { ServiceReader } from "../policies/shared/external-service.ts";
 import type { RemoteJwksRequest, RemoteKeys } from "../policies/shared/remote-keys.ts";
@@ -81,6 +81,7 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
   const { kind, uses = [] } = translateVariant(spec, {
     namespace: id.namespace,
     services: context.services,
+    pools: context.pools,
     mcpServices: context.mcpServices,
     namespaces: context.namespaces,
     destinationScope: context.destinationScope,
@@ -120,6 +121,7 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
 interface VariantContext extends McpServiceCollections {
   readonly namespace: string;
   readonly services: Readable<ServiceView>;
+  readonly pools: PoolNames;
   readonly settings: FullSettingsContext;
   readonly destinationScope: DestinationScope;
   readonly read: Read;

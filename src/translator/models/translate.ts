@@ -53,7 +53,14 @@ export function translateModel(model: GwModel, context: ModelContext, read: Read
   const settings = { secrets: new SecretReader(context, read, namespace), services };
   const kind =
     spec.virtualModel === undefined
-      ? translateModelProvider(spec, { namespace, services: context.services, settings, read, error })
+      ? translateModelProvider(spec, {
+          namespace,
+          services: context.services,
+          pools: context.pools,
+          settings,
+          read,
+          error,
+        })
       : translateVirtualModel(spec.virtualModel, {
           namespace,
           models: context.models,

@@ -3,8 +3,8 @@
  * route or policy on it names the destination, or when another destination on it needs it, directly or through a policy
  * (such as a proxy that connections are tunnelled through).
  *
- * Needs are followed without recursion: from the GwBackends that routes and policies name, then from the Services that
- * routes, policies or those GwBackends name.
+ * Needs are followed without recursion: from the GwBackends that routes and policies name, then from the InferencePools
+ * that routes or those GwBackends name, then from the Services that any of them names.
  */
 import type { GwBackend } from "../../../generated/types/backend.ts";
 import type { GwPolicy } from "../../../generated/types/policy.ts";
@@ -13,16 +13,19 @@ import type { KubeObject } from "../../api/object.ts";
 import type { Collection, Readable, ReadableIndex } from "../../lib/collections/collection.ts";
 import type { Graph, Read } from "../../lib/collections/graph.ts";
 import type { ReadableGroups } from "../../lib/collections/groups.ts";
+import type { InferencePool } from "../../../generated/types/inference/inferencepool.ts";
 import type { TranslatedBackend } from "../backends/translate.ts";
 import type { PolicyContent } from "./content.ts";
 import { policiesOn, type GovernedBackend } from "../references/policies-on-backends.ts";
 import { gatewaysByUse, union, type BackendVisibility, type ServiceVisibility } from "../references/visibility.ts";
-import type { ServiceView } from "../shared/views.ts";
+import type { PoolView, ServiceView } from "../shared/views.ts";
 
 export interface DestinationVisibilityOptions {
   readonly backends: Collection<TranslatedBackend>;
+  readonly pools: Collection<PoolView>;
   readonly services: Collection<ServiceView>;
   readonly backendObjects: Readable<GwBackend>;
+  readonly poolObjects: Readable<InferencePool>;
   readonly serviceObjects: Readable<Service>;
   /** Gateways of routes and policies, by the keys of the Backends that they name. */
   readonly callers: readonly ReadableGroups[];
@@ -31,6 +34,7 @@ export interface DestinationVisibilityOptions {
 }
 
 export interface DestinationVisibility {
+  readonly poolVisibility: Collection<BackendVisibility>;
   readonly backendVisibility: Collection<BackendVisibility>;
   readonly serviceVisibility: Collection<ServiceVisibility>;
 }
@@ -39,24 +43,36 @@ export function declareDestinationVisibility(
   graph: Graph,
   options: DestinationVisibilityOptions,
 ): DestinationVisibility {
-  const { backends, services, callers } = options;
+  const { backends, pools, services, callers } = options;
   const backendUsers = graph.derive("backend users", backends, (name, { key, uses }, read): BackendVisibility => ({
     gateways: gatewaysOf(callers, key, read),
     uses: union([uses, usesOfPolicies("GwBackend", read.get(options.backendObjects, name), { options, read })]),
   }));
   const byBackends = backendUsers.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
+  const poolVisibility = graph.derive("pool visibility", pools, (name, { key, picker }, read): BackendVisibility => ({
+    gateways: gatewaysOf([...callers, byBackends], key, read),
+    uses: union([
+      "error" in picker ? [] : [picker.backend],
+      usesOfPolicies("InferencePool", read.get(options.poolObjects, name), { options, read }),
+    ]),
+  }));
+  const byPools = poolVisibility.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
   const serviceUsers = graph.derive(
     "service users",
     services,
     (name, { ports }, read): BackendVisibility | undefined => {
       const uses = usesOfPolicies("Service", read.get(options.serviceObjects, name), { options, read });
       if (uses.length === 0) return undefined;
-      return { gateways: union(ports.map(({ key }) => gatewaysOf([...callers, byBackends], key, read))), uses };
+      return {
+        gateways: union(ports.map(({ key }) => gatewaysOf([...callers, byBackends, byPools], key, read))),
+        uses,
+      };
     },
   );
   const byServices = serviceUsers.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
-  const users = [...callers, byBackends, byServices];
+  const users = [...callers, byBackends, byPools, byServices];
   return {
+    poolVisibility,
     backendVisibility: graph.derive("backend visibility", backends, (_key, { key, uses }, read): BackendVisibility => ({
       gateways: gatewaysOf(users, key, read),
       uses,

@@ -7,12 +7,12 @@ import { create } from "@bufbuild/protobuf";
 import type { GwPolicySpec, TargetRef } from "../../../generated/types/policy.ts";
 import { PolicyTargetSchema, type PolicyTarget } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { KubeObject } from "../../api/object.ts";
-import { GATEWAY_GROUP, GWPROXY_GROUP } from "../../api/refs.ts";
+import { GATEWAY_GROUP, GWPROXY_GROUP, INFERENCE_GROUP } from "../../api/refs.ts";
 import type { Readable, ReadableIndex } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
 import type { TranslatedBackend } from "../backends/translate.ts";
 import type { HttpRouteKind } from "../shared/status-input.ts";
-import type { ListenerSetView, TargetError, GatewayView, ServiceView } from "../shared/views.ts";
+import type { ListenerSetView, TargetError, GatewayView, PoolView, ServiceView } from "../shared/views.ts";
 import { selectByLabels } from "../references/label-index.ts";
 import type { BackendVisibility, RouteVisibility, ServiceVisibility } from "../references/visibility.ts";
 
@@ -33,7 +33,9 @@ export interface RoutingTargets {
   readonly routes: { readonly [K in HttpRouteKind]: Readable<RouteVisibility> };
   /** Objects of the kinds that a selector can name, indexed by labels. */
   readonly byLabels: {
-    readonly [K in "Gateway" | "ListenerSet" | HttpRouteKind | "Service" | "GwBackend"]: ReadableIndex<KubeObject>;
+    readonly [
+      K in "Gateway" | "ListenerSet" | HttpRouteKind | "Service" | "GwBackend" | "InferencePool"
+    ]: ReadableIndex<KubeObject>;
   };
 }
 
@@ -42,6 +44,8 @@ export interface TargetContext extends RoutingTargets {
   readonly serviceVisibility: Readable<ServiceVisibility>;
   readonly backends: Readable<TranslatedBackend>;
   readonly backendVisibility: Readable<BackendVisibility>;
+  readonly pools: Readable<PoolView>;
+  readonly poolVisibility: Readable<BackendVisibility>;
 }
 
 interface Lookup<Context extends RoutingTargets = TargetContext> {
@@ -158,6 +162,7 @@ const TARGET_KINDS: ReadonlyMap<string, TargetKind<TargetContext>> = new Map<str
   ...ROUTING_KINDS,
   ["Service", { group: "", resolve: resolveService }],
   ["GwBackend", { group: GWPROXY_GROUP, resolve: resolveBackend }],
+  ["InferencePool", { group: INFERENCE_GROUP, resolve: resolvePool }],
 ]);
 
 /** Returns the group of a kind that a policy can target, or undefined for any other kind. */
@@ -258,6 +263,17 @@ function resolveBackend(ref: TargetRef, lookup: Lookup): Found {
     gateways,
     ...(ref.sectionName === undefined ? {} : { section: ref.sectionName }),
   };
+}
+
+/** A pool has no sections, so a section that a policy names is ignored. */
+function resolvePool(ref: TargetRef, lookup: Lookup): Found {
+  const { namespace, context, read } = lookup;
+  const key = `${namespace}/${ref.name}`;
+  const pool = read.get(context.pools, key);
+  if (pool === undefined) return nothing(`${describe(ref, lookup)} not found`);
+  const gateways = read.get(context.poolVisibility, key)?.gateways ?? [];
+  if (gateways.length === 0) return unattached(ref, lookup, false);
+  return { targets: [{ case: "backend", value: pool.key }], gateways };
 }
 
 function unattached(ref: TargetRef, lookup: Lookup<RoutingTargets>, foreign: boolean): Found {

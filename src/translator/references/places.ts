@@ -3,7 +3,7 @@
  * the Gateway API are listed by hand. `find.ts` uses it.
  */
 import { REFS } from "../../../generated/refs.ts";
-import { GATEWAY_GROUP, GWPROXY_GROUP } from "../../api/refs.ts";
+import { GATEWAY_GROUP, GWPROXY_GROUP, INFERENCE_GROUP } from "../../api/refs.ts";
 
 export interface ReferencePlace {
   /** Field names; "*" stands for each list item or map value. */
@@ -14,6 +14,7 @@ export interface ReferencePlace {
 
 const SERVICE = "/Service";
 const BACKEND = `${GWPROXY_GROUP}/GwBackend`;
+const POOL = `${INFERENCE_GROUP}/InferencePool`;
 const GATEWAY = `${GATEWAY_GROUP}/Gateway`;
 
 function place(path: string, ...kinds: readonly string[]): ReferencePlace {
@@ -22,10 +23,12 @@ function place(path: string, ...kinds: readonly string[]): ReferencePlace {
 
 const PARENTS = place("spec.parentRefs.*", GATEWAY, `${GATEWAY_GROUP}/ListenerSet`);
 const BACKENDS = place("spec.rules.*.backendRefs.*", SERVICE, BACKEND);
+const BACKENDS_AND_POOLS = place("spec.rules.*.backendRefs.*", SERVICE, BACKEND, POOL);
+const PICKER = place("spec.endpointPickerRef", SERVICE);
 const LISTENER_CERTIFICATES = place("spec.listeners.*.tls.certificateRefs.*", "/Secret");
 const MIRRORS = [
-  place("spec.rules.*.filters.*.requestMirror.backendRef", SERVICE, BACKEND),
-  place("spec.rules.*.backendRefs.*.filters.*.requestMirror.backendRef", SERVICE, BACKEND),
+  place("spec.rules.*.filters.*.requestMirror.backendRef", SERVICE, BACKEND, POOL),
+  place("spec.rules.*.backendRefs.*.filters.*.requestMirror.backendRef", SERVICE, BACKEND, POOL),
 ];
 
 const GATEWAY_API: Readonly<Record<string, readonly ReferencePlace[]>> = {
@@ -37,12 +40,12 @@ const GATEWAY_API: Readonly<Record<string, readonly ReferencePlace[]>> = {
     place("spec.infrastructure.parametersRef", `${GWPROXY_GROUP}/GwParameters`),
   ],
   ListenerSet: [place("spec.parentRef", GATEWAY), LISTENER_CERTIFICATES],
-  HTTPRoute: [PARENTS, BACKENDS, ...MIRRORS],
-  GRPCRoute: [PARENTS, BACKENDS, ...MIRRORS],
+  HTTPRoute: [PARENTS, BACKENDS_AND_POOLS, ...MIRRORS],
+  GRPCRoute: [PARENTS, BACKENDS_AND_POOLS, ...MIRRORS],
   TCPRoute: [PARENTS, BACKENDS],
   TLSRoute: [PARENTS, BACKENDS],
   BackendTLSPolicy: [
-    place("spec.targetRefs.*", SERVICE, BACKEND),
+    place("spec.targetRefs.*", SERVICE, BACKEND, POOL),
     place("spec.validation.caCertificateRefs.*", "/ConfigMap"),
   ],
 };
@@ -54,6 +57,7 @@ const NAMED_REFS = new Map(
 
 export function referencePlaces(group: string, kind: string): readonly ReferencePlace[] {
   if (group === GATEWAY_GROUP) return GATEWAY_API[kind] ?? [];
+  if (group === INFERENCE_GROUP) return kind === "InferencePool" ? [PICKER] : [];
   return NAMED_REFS.get(`${group}/${kind}`) ?? [];
 }
 

@@ -8,7 +8,7 @@ import type { Collection, Entry, ReadableIndex } from "../../lib/collections/col
 import type { Read } from "../../lib/collections/graph.ts";
 
 export interface GovernedBackend {
-  readonly kind: "Service" | "GwBackend";
+  readonly kind: "Service" | "GwBackend" | "InferencePool";
   readonly namespace: string;
   readonly name: string;
   /** Section that a policy can name, such as the port of a Service; undefined when policies of any section count. */

@@ -73,6 +73,15 @@ export interface BackendStatusInput extends StatusInputOf<"GwBackend"> {
   readonly diagnostics: readonly Diagnostic[];
 }
 
+export interface PoolStatusInput extends StatusInputOf<"InferencePool"> {
+  /** Key of its resource. */
+  readonly key: string;
+  /** Keys ("namespace/name") of the Gateways that lead to the pool. */
+  readonly gateways: readonly string[];
+  /** Explains why the endpoint picker cannot be called. */
+  readonly error: ConditionError | undefined;
+}
+
 export interface PolicyStatusInput extends StatusInputOf<"GwPolicy"> {
   /** Key of its resource. */
   readonly key: string;
@@ -116,6 +125,7 @@ export type StatusInput =
   | ListenerSetStatusInput
   | RouteStatusInput
   | BackendStatusInput
+  | PoolStatusInput
   | PolicyStatusInput
   | TlsPolicyStatusInput
   | ModelStatusInput;
@@ -166,6 +176,10 @@ export function diagnosticsOf(input: ObjectStatusInput): Diagnostic[] {
       ];
     case "GwModel":
       return [...input.parents.flatMap((parent) => parentDiagnostics(parent, makeError)), ...input.diagnostics];
+    case "InferencePool":
+      return input.error === undefined
+        ? []
+        : [makeError(codeOf(input.error.reason), "spec.endpointPickerRef", input.error.message)];
     case "GwBackend":
     case "GwParameters":
       return [...input.diagnostics];

@@ -128,6 +128,8 @@ export interface ServicePortView {
   readonly version: HttpVersion;
   /** The port declares that it is an A2A agent. */
   readonly isA2a: boolean;
+  /** The port declares that it speaks HTTP/2 without TLS (h2c). */
+  readonly isPlaintext: boolean;
 }
 
 export interface ServiceView {
@@ -136,6 +138,19 @@ export interface ServiceView {
   /** The name that a Service of type ExternalName points to; undefined for other types. */
   readonly externalName: string | undefined;
   readonly distribution: Distribution;
+}
+
+/** An InferencePool, and the Service port of its endpoint picker. */
+export interface PoolView {
+  readonly id: ObjectId;
+  readonly generation: number;
+  readonly key: string;
+  /** Labels of its Pods. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** Each port of a Pod is an endpoint. */
+  readonly ports: readonly number[];
+  readonly failOpen: boolean;
+  readonly picker: { readonly backend: string; readonly isPlaintext: boolean } | { readonly error: ConditionError };
 }
 
 /** One parent object of a model, with all references to it. */

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEmbedded } from "../../../src/runtime/embedded.ts";
-import { createManifestSource } from "../../../src/runtime/manifests.ts";
+import { createManifestSource, fileTranslation } from "../../../src/runtime/manifests.ts";
 import type { ResourceUpdate } from "../../../src/ir/resource.ts";
 import { createLogger } from "../../../src/lib/log.ts";
 import { createProxy, type Proxy, type ProxyOptions } from "../../../src/proxy/proxy.ts";
@@ -147,7 +147,7 @@ export async function startGateway(
   const print = (line: string): void => void (context.alteration ?? process.stderr.write(line));
   const log = createLogger({ level: "error", modules: new Map() }, print);
   const proxy = createProxy({ bindAddress: "127.0.0.1", log, ports: () => 0, ...settings });
-  const translator = createTranslator({ controllerName: "gwproxy.dev/gwproxy", implicitClass: "gwproxy" });
+  const translator = createTranslator(fileTranslation({ enableInference: true }));
   const files = createManifestSource([folder], log);
   let problems: readonly SourceDiagnostic[] = [];
   let failure: unknown;

@@ -27,6 +27,7 @@ const DEFAULTS = {
   output: "text",
   strict: false,
   schemaOnly: true,
+  enableInference: true,
   server: false,
   kubeconfig: undefined,
   context: undefined,

@@ -1,6 +1,6 @@
 /** Naming the shapes of a structural CRD must lose nothing: expanding them again yields the CRD. */
 import assert from "node:assert/strict";
-import { GATEWAY_API_KINDS } from "../../../codegen/gateway-api-version.ts";
+import { GATEWAY_API_KINDS, INFERENCE_KINDS } from "../../../codegen/gateway-api-version.ts";
 import { before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { expand } from "../../../codegen/expand.ts";
@@ -8,21 +8,21 @@ import { createGraph } from "../../../codegen/graph.ts";
 import { loadSchemas } from "../../../codegen/load.ts";
 import { refold } from "../../../codegen/refold.ts";
 import type { Component, Schema } from "../../../codegen/schema.ts";
-import { crdDirectory, foldUpstream, readUpstream, type UpstreamCrd } from "../../../codegen/upstream.ts";
+import { foldUpstream, readUpstream, type UpstreamCrd } from "../../../codegen/upstream.ts";
 
 const SCHEMAS = fileURLToPath(new URL("../../../crds/schemas/", import.meta.url));
 let crds: readonly UpstreamCrd[];
 let common: readonly Component[];
 
 before(() => {
-  crds = readUpstream(crdDirectory());
+  crds = readUpstream();
   common = loadSchemas(SCHEMAS).components;
 });
 
-test("every CRD of the Gateway API survives folding and expanding, key by key", () => {
+test("every CRD of the Gateway API and of its inference extension survives folding and expanding, key by key", () => {
   assert.deepEqual(
     crds.map(({ kind }) => kind),
-    GATEWAY_API_KINDS.map(({ kind }) => kind),
+    [...GATEWAY_API_KINDS, ...INFERENCE_KINDS].map(({ kind }) => kind),
   );
   for (const crd of crds) {
     const graph = createGraph([...common, ...foldUpstream(crd)]);

@@ -39,7 +39,11 @@ function translate(input: string): string {
     if (refused.has(`${id.kind}/${id.name}`)) return { type: "refused", id, object, reason: "refused in this case" };
     return { type: "set", object };
   });
-  const translator = createTranslator({ controllerName: CONTROLLER, implicitClass: "gwproxy" });
+  const translator = createTranslator({
+    controllerName: CONTROLLER,
+    implicitClass: "gwproxy",
+    inferencePools: "pods-and-slices",
+  });
   translator.apply(events);
   const acknowledged = /^# acknowledged$/m.test(input);
   const resources = [...translator.resources()].sort(byTypeAndKey);

@@ -1,5 +1,5 @@
 /**
- * Resolves the targets of a BackendTLSPolicy (GEP-1897): ports of Services, and GwBackends. `declare.ts` uses it, and
+ * Resolves the targets of a BackendTLSPolicy (GEP-1897): ports of Services, GwBackends and InferencePools. `declare.ts` uses it, and
  * `policies/jwks/remote-jwks.ts` uses `tlsPolicyOn` for the server that it fetches keys from.
  *
  * When several policies name the same target and section, the oldest wins. A policy that names a port beats one that
@@ -8,12 +8,12 @@
 import { create } from "@bufbuild/protobuf";
 import type { BackendTLSPolicy } from "../../../../generated/types/gateway-api/backendtlspolicy.ts";
 import { PolicyTargetSchema, type PolicyTarget } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { createdAtMs, GWPROXY_GROUP } from "../../../api/refs.ts";
+import { createdAtMs, GWPROXY_GROUP, INFERENCE_GROUP } from "../../../api/refs.ts";
 import type { Entry, Readable, ReadableIndex } from "../../../lib/collections/collection.ts";
 import type { Read } from "../../../lib/collections/graph.ts";
 import type { TranslatedBackend } from "../translate.ts";
 import type { BackendVisibility, ServiceVisibility } from "../../references/visibility.ts";
-import type { ServiceView } from "../../shared/views.ts";
+import type { PoolView, ServiceView } from "../../shared/views.ts";
 
 export interface TlsTargetContext {
   readonly policiesByTarget: ReadableIndex<BackendTLSPolicy>;
@@ -21,6 +21,8 @@ export interface TlsTargetContext {
   readonly serviceVisibility: Readable<ServiceVisibility>;
   readonly backends: Readable<TranslatedBackend>;
   readonly backendVisibility: Readable<BackendVisibility>;
+  readonly pools: Readable<PoolView>;
+  readonly poolVisibility: Readable<BackendVisibility>;
 }
 
 export interface TlsTargets {
@@ -122,12 +124,22 @@ function resolveService({ ref, namespace, context, read }: Place, policies: read
 }
 
 function resolveBackend({ ref, namespace, context, read }: Place): Found {
+  if (ref.kind === "InferencePool") return resolvePool({ ref, namespace, context, read });
   if (ref.kind !== "GwBackend" || ref.group !== GWPROXY_GROUP) return NOTHING;
   const key = `${namespace}/${ref.name}`;
   const backend = read.get(context.backends, key);
   if (backend === undefined) return NOTHING;
   const gateways = read.get(context.backendVisibility, key)?.gateways ?? [];
   return { targets: [target(backend.key, ref.sectionName ?? "")], gateways };
+}
+
+/** A pool has no sections, so a section that the policy names is ignored. */
+function resolvePool({ ref, namespace, context, read }: Place): Found {
+  if (ref.group !== INFERENCE_GROUP) return NOTHING;
+  const key = `${namespace}/${ref.name}`;
+  const pool = read.get(context.pools, key);
+  if (pool === undefined) return NOTHING;
+  return { targets: [target(pool.key, "")], gateways: read.get(context.poolVisibility, key)?.gateways ?? [] };
 }
 
 function target(backend: string, section: string): PolicyTarget {

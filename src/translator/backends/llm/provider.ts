@@ -7,6 +7,7 @@ import type { LLMProvider } from "../../../../generated/types/llm.ts";
 import type { ProviderSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Readable } from "../../../lib/collections/collection.ts";
 import type { Read } from "../../../lib/collections/graph.ts";
+import type { PoolNames } from "../../references/backend-refs.ts";
 import type { Report } from "../../shared/report.ts";
 import type { ServiceView } from "../../shared/views.ts";
 
@@ -21,6 +22,7 @@ export type ProviderPart = Pick<
 export interface ProviderContext {
   readonly namespace: string;
   readonly services: Readable<ServiceView>;
+  readonly pools: PoolNames;
   readonly read: Read;
   /** Reports an error that prevents the whole backend from being sent. */
   readonly error: Report;

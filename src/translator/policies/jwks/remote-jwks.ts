@@ -43,6 +43,7 @@ export interface JwksCollections extends SecretCollections, BackendCollections {
 }
 
 interface Server extends GovernedBackend {
+  readonly kind: "Service" | "GwBackend";
   readonly inline: GwPolicy["spec"]["backend"];
   /** The host in URL syntax, with brackets around an IPv6 address. */
   readonly host: string;

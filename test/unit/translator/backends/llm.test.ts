@@ -17,6 +17,7 @@ function context(): ProviderContext & { readonly errors: string[] } {
   return {
     namespace: "default",
     services: { name: "services" } as unknown as ProviderContext["services"], // only handed on to `read`
+    pools: undefined,
     read: { get: () => undefined } as unknown as ProviderContext["read"],
     error: (path, message) => void errors.push(`${path}: ${message}`),
     errors,
