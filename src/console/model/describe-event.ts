@@ -16,10 +16,7 @@ const SUMMARIES: Readonly<Record<string, Describe | undefined>> = {
   responseSnapshot: ({ stage }) => ({ title: "Response", detail: textOf(stage) }),
   bodySnapshot: ({ stage }) => ({ title: "Body", detail: textOf(stage) }),
   cel: ({ expr, result }) => ({ title: "Expression", detail: `${textOf(expr)} → ${textOf(result)}` }),
-  routeSelection: ({ selectedRoute }) => ({
-    title: "Route",
-    detail: selectedRoute === null || selectedRoute === undefined ? "none matches" : textOf(selectedRoute),
-  }),
+  routeSelection: ({ selectedRoute }) => ({ title: "Route", detail: routeText(selectedRoute) }),
   policySelection: ({ phase }) => ({ title: "Policies", detail: textOf(phase) }),
   policy: ({ kind, result }) => ({ title: `Policy ${textOf(kind)}`, detail: policyResult(result) }),
   policyEvent: ({ kind, details }) => ({ title: `Policy ${textOf(kind)}`, detail: textOf(details) }),
@@ -51,7 +48,14 @@ const MAX_DETAIL = 160;
 
 function policyResult(result: unknown): string {
   if (!isRecord(result)) return textOf(result);
-  return result["type"] === "skip" ? `skipped: ${textOf(result["reason"])}` : words(result["type"], result["details"]);
+  if (result["type"] === "skip") return `skipped: ${textOf(result["reason"])}`;
+  const { details } = result;
+  return isRecord(details) ? words(details["outcome"], details["status"], details["error"]) : textOf(details);
+}
+
+function routeText(selected: unknown): string {
+  if (selected === null || selected === undefined) return "none matches";
+  return isRecord(selected) ? `${textOf(selected["route"])} rule ${textOf(selected["rule"])}` : textOf(selected);
 }
 
 function outcome(status: unknown, error: unknown): string {

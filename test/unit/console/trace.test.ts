@@ -107,10 +107,10 @@ test("ticks are few and round", () => {
 
 test("each type of event is summed up in a few words; an unknown one by its name", () => {
   const summaries = [
-    { type: "routeSelection", selectedRoute: "default/shop" },
+    { type: "routeSelection", selectedRoute: { route: "HTTPRoute/default/shop", rule: "pay" } },
     { type: "routeSelection", selectedRoute: null },
     { type: "policy", kind: "cors", result: { type: "skip", reason: "no origin" } },
-    { type: "policy", kind: "cors", result: { type: "apply", details: { origin: "x" } } },
+    { type: "policy", kind: "cors", result: { type: "apply", details: { outcome: "refused", status: 403 } } },
     { type: "backendCallResult", status: 503, error: "no endpoint" },
     { type: "constructor" },
     { type: "requestSnapshot", stage: "x".repeat(500) },
@@ -118,10 +118,10 @@ test("each type of event is summed up in a few words; an unknown one by its name
   assert.deepEqual(
     summaries.slice(0, -1).map(({ title, detail }) => `${title}: ${detail}`),
     [
-      "Route: default/shop",
+      "Route: HTTPRoute/default/shop rule pay",
       "Route: none matches",
       "Policy cors: skipped: no origin",
-      'Policy cors: apply, {"origin":"x"}',
+      "Policy cors: refused, 403",
       "Backend answer: 503, no endpoint",
       "constructor: ",
     ],

@@ -1,0 +1,283 @@
+/**
+ * The console in a real Chromium, in front of a real data plane: each view in light and dark, by keyboard, at 360 pixels,
+ * with 5,000 routes, with a token, without a connection, and with hostile bytes.
+ */
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test, type TestContext } from "node:test";
+import type { Browser, Page } from "puppeteer-core";
+import { startAdminServer } from "../../src/admin/server.ts";
+import type { RunningServer } from "../../src/admin/http.ts";
+import { parseTraceFile, printTraceFile } from "../../src/console/model/trace.ts";
+import type { Resource } from "../../src/ir/resource.ts";
+import { createLogger } from "../../src/lib/log.ts";
+import { AppliedUpdates } from "../../src/runtime/applied-updates.ts";
+import { buildConsoleData } from "../../src/runtime/console-data.ts";
+import { createMetrics } from "../../src/telemetry/metrics.ts";
+import { observeProcess } from "../../src/telemetry/process-gauges.ts";
+import { findBarriers, openPage, startBrowser } from "../support/clients/browser.ts";
+import { call } from "../support/clients/http.ts";
+import { HOSTILE_TEXT, traceEvents } from "../support/fixtures/trace-events.ts";
+import { listener, policy, route, startDataPlane, staticBackend, to } from "../support/gateway/data-plane.ts";
+import { startUpstream } from "../support/servers/upstream.ts";
+
+let browser: Browser;
+let folder = "";
+
+before(async () => {
+  browser = await startBrowser();
+  folder = mkdtempSync(join(tmpdir(), "gwproxy-console-"));
+});
+
+after(async () => {
+  await browser.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Console {
+  readonly url: string;
+  readonly server: RunningServer;
+  /** URL of the listener. */
+  readonly gateway: string;
+}
+
+/** Starts a data plane with an upstream, and its admin server. */
+async function startConsole(t: TestContext, more: readonly Resource[] = [], token?: string): Promise<Console> {
+  const upstream = await startUpstream((_request, response) => response.end("hello"));
+  t.after(() => upstream.close());
+  const metrics = createMetrics("1.2.3");
+  observeProcess(metrics);
+  metrics.observe("config_synchronized", () => [{ values: [], value: 1 }]);
+  const resources = [listener(), route("shop", [to("b")]), staticBackend("b", upstream.port), ...more];
+  const plane = await startDataPlane(resources);
+  t.after(() => plane.proxy.close());
+  const applied = new AppliedUpdates();
+  const filter = { level: "info" as const, modules: new Map() };
+  const server = await startAdminServer({
+    address: { host: "127.0.0.1", port: 0 },
+    state: () => Promise.resolve({}),
+    explain: (name) => plane.proxy.explain(name),
+    async console(query) {
+      const state = await plane.proxy.state();
+      const { read } = metrics;
+      const pending = new Set<string>();
+      const sources = { state, applied, pending, source: "files" as const, version: "1.2.3", read, now: new Date() };
+      return buildConsoleData(sources, query);
+    },
+    filter,
+    log: createLogger(filter, () => undefined),
+    drain: () => Promise.resolve(),
+    quit: () => undefined,
+    token: token === undefined ? undefined : () => Promise.resolve(token),
+  });
+  t.after(() => server.close());
+  return { url: `http://${server.address}/`, server, gateway: plane.url };
+}
+
+/** Waits until an element shows the text. */
+async function waitForText(page: Page, selector: string, text: string): Promise<void> {
+  await page.waitForFunction(
+    (wanted, part) => [...document.querySelectorAll(wanted)].some((each) => each.textContent.includes(part)),
+    {},
+    selector,
+    text,
+  );
+}
+
+/** Each view with what it shows when it is complete. */
+const VIEWS = [
+  ["overview", "h3", "Listeners"],
+  ["routes", "[role=option]", "default/shop"],
+  ["routes/httproute/default/shop", ".policies del", "GwPolicy default/wide"],
+  ["backends", "td", "GwBackend default/b"],
+  ["models", ".empty", "No LLM request"],
+  ["trace", ".empty", "See what one request meets"],
+] as const;
+
+const POLICIES: readonly Resource[] = [
+  policy("wide", {
+    targets: [{ target: { case: "gateway", value: "default/gw" } }],
+    units: [{ unit: { case: "timeouts", value: { requestMs: 30_000 } } }],
+  }),
+  policy("narrow", {
+    targets: [{ target: { case: "route", value: "httproute/default/shop" } }],
+    units: [{ unit: { case: "timeouts", value: { requestMs: 5_000 } } }],
+  }),
+];
+
+/** Colours that fade in would be measured half-way. */
+function mediaOf(scheme: string): { readonly name: string; readonly value: string }[] {
+  return [
+    { name: "prefers-color-scheme", value: scheme },
+    { name: "prefers-reduced-motion", value: "reduce" },
+  ];
+}
+
+/** Leads the page to a view and waits for it. */
+async function showView(page: Page, [view, selector, text]: (typeof VIEWS)[number]): Promise<void> {
+  await page.evaluate((hash) => void (location.hash = hash), `#/${view}`);
+  await waitForText(page, selector, text);
+}
+
+test("every view is free of serious barriers in light and dark, fits 360 pixels, and breaks no rule of its policy", async (t) => {
+  const { url } = await startConsole(t, POLICIES);
+  const { page, errors } = await openPage(browser, url);
+  for (const scheme of ["light", "dark"]) {
+    await page.emulateMediaFeatures(mediaOf(scheme));
+    for (const width of [1180, 360]) {
+      await page.setViewport({ width, height: 740 });
+      for (const view of VIEWS) {
+        await showView(page, view);
+        assert.deepEqual(await findBarriers(page), [], `${view[0]}, ${scheme}, ${width}`);
+        assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width, `${view[0]}, ${scheme}`);
+      }
+    }
+  }
+  assert.deepEqual(errors, []);
+  assert.equal(await page.$eval("header [data-state]", (badge) => badge.getAttribute("data-state")), "well");
+});
+
+test("motion is left out for those who ask for that", async (t) => {
+  const { url } = await startConsole(t);
+  const { page } = await openPage(browser, url);
+  await page.waitForSelector("nav a");
+  const duration = (): Promise<string> => page.$eval("nav a", (link) => getComputedStyle(link).transitionDuration);
+  assert.notEqual(await duration(), "0s");
+  await page.emulateMediaFeatures([{ name: "prefers-reduced-motion", value: "reduce" }]);
+  assert.equal(await duration(), "0s");
+});
+
+test("a route says why it behaves so: the winner, and the loser struck through with the reason", async (t) => {
+  const { url } = await startConsole(t, POLICIES);
+  const { page } = await openPage(browser, `${url}#/routes/httproute/default/shop`);
+  await waitForText(page, ".sources", "GwPolicy default/narrow spec.traffic.timeouts");
+  assert.equal(
+    await page.$eval(".lost del", (lost) => lost.textContent),
+    "GwPolicy default/wide spec.traffic.timeouts",
+  );
+  await waitForText(page, ".lost", "which is on the route and so more specific");
+});
+
+test("of 5,000 routes those in sight are in the document, and all are reached by keyboard and filter", async (t) => {
+  const many = Array.from({ length: 4999 }, (_, at) => route(`r${String(at).padStart(4, "0")}`, [to("b")]));
+  const { url } = await startConsole(t, many);
+  const { page } = await openPage(browser, `${url}#/routes`);
+  await waitForText(page, ".count", "5,000 routes");
+  assert.ok((await page.$$("[role=option]")).length < 60);
+  assert.ok(await page.evaluate(() => document.querySelectorAll("*").length < 600), "the whole document is small");
+  await page.focus("[role=listbox]");
+  await page.keyboard.press("End");
+  await waitForText(page, "[role=option].active", "default/shop");
+  assert.equal(await page.$eval("[role=option].active", (option) => option.getAttribute("aria-posinset")), "5000");
+  await page.keyboard.press("ArrowUp");
+  await waitForText(page, "[role=option].active", "default/r4998");
+  await page.keyboard.press("Enter");
+  await waitForText(page, ".detail h3", "HTTPRoute default/r4998");
+  assert.ok((await page.$$("[role=option]")).length < 60);
+  await page.type("#route-filter", "R0042");
+  await waitForText(page, ".count", "1 of 5,000 routes");
+  assert.deepEqual(await findBarriers(page), []);
+});
+
+test("the token is asked for, and forgotten with the page", async (t) => {
+  const { url } = await startConsole(t, [], "right-token");
+  const { page } = await openPage(browser, url);
+  await page.waitForSelector("#token");
+  assert.deepEqual(await findBarriers(page), []);
+  await page.type("#token", "wrong-token");
+  await page.keyboard.press("Enter");
+  await waitForText(page, "form", "This token was refused.");
+  await page.$eval("#token", (input) => (input instanceof HTMLInputElement ? (input.value = "") : undefined));
+  await page.type("#token", "right-token");
+  await page.keyboard.press("Enter");
+  await waitForText(page, "h3", "Listeners");
+  assert.deepEqual(await page.evaluate(() => [localStorage.length, sessionStorage.length, document.cookie]), [
+    0,
+    0,
+    "",
+  ]);
+  await page.reload();
+  await page.waitForSelector("#token");
+});
+
+test("a data plane that went away is said to be away, and what was known stays", async (t) => {
+  const { url, server } = await startConsole(t);
+  const { page } = await openPage(browser, url);
+  await waitForText(page, "h3", "Listeners");
+  await server.close();
+  await page.waitForSelector("header [data-state=disconnected]");
+  await waitForText(page, "[role=alert]", "The data plane does not answer.");
+  await waitForText(page, "h3", "Listeners");
+  assert.deepEqual(await findBarriers(page), []);
+});
+
+test("a recording is opened from a file, drawn as a waterfall, walked by keyboard, and saved as it was", async (t) => {
+  const { url } = await startConsole(t);
+  const { page, errors } = await openPage(browser, `${url}#/trace`);
+  const file = join(folder, "recorded.jsonl");
+  writeFileSync(file, printTraceFile(traceEvents()));
+  const input = await page.waitForSelector("input[type=file]");
+  await input?.uploadFile(file);
+  await page.waitForSelector(".waterfall .step");
+  assert.equal((await page.$$(".waterfall .step")).length, traceEvents().length);
+  for (const scheme of ["light", "dark"]) {
+    await page.emulateMediaFeatures(mediaOf(scheme));
+    assert.deepEqual(await findBarriers(page), [], scheme);
+  }
+  await page.focus(".waterfall .step");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("aria-pressed")), "true");
+  await waitForText(page, ".step-detail h3", "Policies");
+  await saveRecording(page);
+  const saved = parseTraceFile(readFileSync(join(folder, "trace.jsonl"), "utf8"));
+  assert.deepEqual(saved, { events: traceEvents(), unreadable: 0 });
+  assert.deepEqual(errors, []);
+});
+
+/** Clicks the link and waits for the file. */
+async function saveRecording(page: Page): Promise<void> {
+  const session = await browser.target().createCDPSession();
+  await session.send("Browser.setDownloadBehavior", { behavior: "allow", downloadPath: folder, eventsEnabled: true });
+  const done = new Promise<void>((resolve) =>
+    session.on("Browser.downloadProgress", ({ state }) => {
+      if (state === "completed") resolve();
+    }),
+  );
+  await page.click("a[download]");
+  await done;
+  await session.detach();
+}
+
+test("bytes of a hostile client are text and nothing else", async (t) => {
+  const { url } = await startConsole(t);
+  const { page, errors } = await openPage(browser, `${url}#/trace`);
+  const file = join(folder, "hostile.jsonl");
+  writeFileSync(file, printTraceFile(traceEvents(HOSTILE_TEXT)));
+  const input = await page.waitForSelector("input[type=file]");
+  await input?.uploadFile(file);
+  await page.waitForSelector(".waterfall .step");
+  let shown = "";
+  for (const step of await page.$$(".waterfall .step")) {
+    await step.click();
+    shown += await page.$eval(".step-detail pre", (content) => content.textContent);
+    assert.equal(
+      await page.evaluate(() => document.querySelectorAll("main img, main script, main iframe, main b").length),
+      0,
+    );
+  }
+  assert.ok(shown.includes(HOSTILE_TEXT), "the body is shown as it was sent");
+  assert.equal(await page.evaluate(() => "hacked" in globalThis), false);
+  assert.deepEqual(errors, []);
+  await page.setViewport({ width: 360, height: 740 });
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 360);
+});
+
+test("requests that the listener serves show as a rate", async (t) => {
+  const { url, gateway } = await startConsole(t);
+  const { page } = await openPage(browser, `${url}#/backends`);
+  assert.equal((await call(gateway)).status, 200);
+  await page.waitForFunction(() => /in rotation[^]*1/.test(document.querySelector("tbody")?.textContent ?? ""));
+});
