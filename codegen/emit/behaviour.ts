@@ -32,6 +32,8 @@ function admin(): string {
     "",
     ...table(["path", "methods", "what it does"], rows),
     "",
+    "`/debug/trace` is described in [following requests](../admin.md).",
+    "",
     "`/explain` answers with a list, one entry for each listener that the route is bound to: `route`, `listener` and `rules`. A rule has",
     "`refuses` when every request to it is answered with that error, and `policies` in [order](order.md), those that run before a route",
     "is selected (`preRouting`) first. Each has `from` and `lost`: lists of the level (`gateway`, `port`, `listener`, `route`, `rule`, or",

@@ -15,6 +15,7 @@ import type { Logger } from "../lib/log.ts";
 import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { BackendRegistry, ByteDestination } from "./backends/registry.ts";
 import { checkSettings } from "./backends/settings.ts";
+import type { DebugTrace } from "./exchange/debug-trace.ts";
 import { ProxyError } from "./exchange/errors.ts";
 import type { Catalogs } from "./llm/cost/catalogs.ts";
 import { checkFrontend, FrontendSet } from "./listeners/frontends.ts";
@@ -84,6 +85,11 @@ export class Configuration {
     return this.#frontends.of(bind);
   }
 
+  /** Returns the header fields, in lower case, in which policies expect credentials. */
+  secretHeaders(): ReadonlySet<string> {
+    return this.#options.policies.secretHeaders();
+  }
+
   /** Returns the query parameters whose values are masked in logs and traces. */
   secretParametersOf(bind: string): ReadonlySet<string> {
     return this.#secretParameters.get(bind);
@@ -115,6 +121,7 @@ export class Configuration {
         listener = this.#selectListener(bind, exchange);
       } finally {
         exchange.trace = exchange.reports.tracing?.begin(exchange);
+        exchange.debug?.record({ type: "traceSampling", decision: exchange.trace !== undefined });
       }
       return run.enter(listener.chain);
     };
@@ -124,6 +131,7 @@ export class Configuration {
       captureBytes: undefined,
       terminal: (exchange, run) => {
         const { bodyLimitBytes } = this.frontendOf(bind);
+        if (exchange.debug !== undefined) this.#traceFrontend(bind, exchange.debug);
         exchange.requestLimitBytes = bodyLimitBytes;
         exchange.responseLimitBytes = bodyLimitBytes;
         const { tracing } = exchange.reports;
@@ -131,6 +139,19 @@ export class Configuration {
         return tracing.samplesBody ? run.enter(holding) : decide(exchange, run);
       },
     };
+  }
+
+  /** Shows the policies with frontend settings: those of the Gateway, and those that name this port of it. */
+  #traceFrontend(bind: string, debug: DebugTrace): void {
+    const at = (target: string) =>
+      this.#options.policies
+        .at(target)
+        .filter(({ frontend }) => frontend !== undefined)
+        .map(({ key }) => ({ policy: "frontend", origin: key }));
+    // The key of a Bind is "port/namespace/gateway".
+    const gateway = bind.slice(bind.indexOf("/") + 1);
+    debug.record({ type: "policySelection", phase: "frontend", effectivePolicy: at(`gateway:${gateway}`) });
+    debug.record({ type: "policySelection", phase: "listenerFrontend", effectivePolicy: at(`bind:${bind}`) });
   }
 
   /** @throws ProxyError listener_not_found, misdirected */

@@ -26,6 +26,9 @@ import type { EndpointDump } from "./balancing/endpoint-dump.ts";
 import { BackendRegistry } from "./backends/registry.ts";
 import { Binds, type OpenListener } from "./listeners/binds/binds.ts";
 import { createCallouts, type Callouts } from "./callouts/callouts.ts";
+import { DebugTraces, type OpenedWatch } from "./debug-trace/debug-traces.ts";
+import { traceExpression } from "./debug-trace/traced-expression.ts";
+import type { WatchOptions } from "./debug-trace/watch.ts";
 import { Configuration } from "./configuration.ts";
 import { BODY_LIMIT_BYTES } from "./exchange/body.ts";
 import { Catalogs } from "./llm/cost/catalogs.ts";
@@ -105,6 +108,8 @@ export interface Proxy {
    * @param name "namespace/name"
    */
   explain(name: string): Promise<readonly ExplainedRoute[]>;
+  /** Waits for a request to follow, for `/debug/trace`. */
+  watch(options: WatchOptions): Promise<OpenedWatch>;
   /** Collects the metrics of worker threads, where there are any. */
   refresh(): Promise<void>;
   /** Asks clients to end each connection after the responses in flight; new connections are accepted and asked too. */
@@ -203,15 +208,23 @@ interface ConfigurationParts {
   readonly tokens: Tokens;
   readonly exporters: Exporters;
   readonly passwords: PasswordChecker;
+  readonly debugTraces: DebugTraces;
 }
 
 function createConfiguration(thread: ThreadContext, { upstream, callouts, identities }: Outbound): ConfigurationParts {
   const { options, log, clock, nowMs, random, podName, shared, metrics } = thread;
   const passwords = createPasswordChecker({ clock });
+  const debugTraces: DebugTraces = new DebugTraces({
+    compile: (source) => compileExpression(source, environmentOf("gateway")),
+    secretHeaders: () => configuration.secretHeaders(),
+    secretParameters: (bind) => configuration.secretParametersOf(bind),
+  });
+  const expression: typeof lenientExpression = (source, place) =>
+    traceExpression(lenientExpression(source, place), debugTraces);
   const policies = new PolicySet({
     log,
     nowMs,
-    expression: lenientExpression,
+    expression,
     passwords,
     slots: shared.buckets,
     callout: (service, subtype, timeoutMs) => callouts.open(service, subtype, timeoutMs),
@@ -224,7 +237,7 @@ function createConfiguration(thread: ThreadContext, { upstream, callouts, identi
     sessions: new Sessions(sealOf(options.sessionKeys ?? []), shared.sessions, Date.now, options.threads),
     upstream,
     policies,
-    expression: lenientExpression,
+    expression,
     slots: shared.endpoints,
     locality: options.locality ?? { zone: "", node: "" },
     random,
@@ -244,10 +257,15 @@ function createConfiguration(thread: ThreadContext, { upstream, callouts, identi
   });
   const { trustedProxies = [] } = options;
   const parts = { log, policies, backends, catalogs, exporters, trustedProxies, identities, podName, random };
-  return { configuration: new Configuration(parts), backends, tokens, exporters, passwords };
+  const configuration = new Configuration(parts);
+  return { configuration, backends, tokens, exporters, passwords, debugTraces };
 }
 
-function createBinds(thread: ThreadContext, { upstream }: Outbound, { configuration }: ConfigurationParts): Binds {
+function createBinds(
+  thread: ThreadContext,
+  { upstream }: Outbound,
+  { configuration, debugTraces }: ConfigurationParts,
+): Binds {
   const { options, log, clock, podName, shared } = thread;
   const { telemetry, portOf } = options;
   return new Binds({
@@ -258,6 +276,7 @@ function createBinds(thread: ThreadContext, { upstream }: Outbound, { configurat
     podName,
     configuration,
     upstream,
+    debugTraces,
     onFinished: createRecorder(telemetry, shared.ids, (bind) => configuration.secretParametersOf(bind)),
     onConnectionFinished: createConnectionRecorder(telemetry, shared.ids),
     meterOf: (bind) => meterOf(telemetry, bind),
@@ -268,7 +287,7 @@ function createBinds(thread: ThreadContext, { upstream }: Outbound, { configurat
 
 function proxyOf(
   outbound: Outbound,
-  { configuration, backends, tokens, exporters, passwords }: ConfigurationParts,
+  { configuration, backends, tokens, exporters, passwords, debugTraces }: ConfigurationParts,
   binds: Binds,
 ): Proxy {
   const { resolver, identities, upstream, callouts } = outbound;
@@ -280,7 +299,7 @@ function proxyOf(
     return { refused: [...refused, ...(await binds.settle())] };
   };
   const close = (): void => {
-    for (const part of [binds, identities, callouts, upstream, resolver, passwords]) part.close();
+    for (const part of [binds, identities, callouts, upstream, resolver, passwords, debugTraces]) part.close();
   };
 
   return {
@@ -301,6 +320,7 @@ function proxyOf(
       });
     },
     explain: (name) => Promise.resolve(configuration.explain(name)),
+    watch: (watchOptions) => Promise.resolve(debugTraces.open(watchOptions)),
     refresh: () => Promise.resolve(),
     announce: () => binds.announce(),
     drain: () => binds.drain(),

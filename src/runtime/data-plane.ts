@@ -83,6 +83,7 @@ export async function startDataPlane(
         const sources = { state, applied, pending, source, version: VERSION, read, now: new Date() };
         return buildConsoleData(sources, query);
       },
+      watch: (watchOptions) => proxy.watch(watchOptions),
       filter,
       onFilter: filterChanged,
       log,

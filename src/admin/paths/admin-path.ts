@@ -11,6 +11,8 @@ export interface AdminContext {
   readonly explain: (name: string) => Promise<readonly ExplainedRoute[]>;
   /** Returns the content of /console/data. */
   readonly console: (query: ConsoleQuery) => Promise<unknown>;
+  /** Waits for a request to follow; without it there is no /debug/trace. */
+  readonly watch: (options: WatchOptions) => Promise<OpenedWatch>;
   /** Changed in place by /logging. */
   readonly filter: LogFilter;
   /** The filter that the process started with. */
@@ -32,6 +34,24 @@ interface ConsoleQuery {
   readonly backends: string | undefined;
   /** Label by which the usage of models is added up. */
   readonly usage: string | undefined;
+}
+
+export interface WatchOptions {
+  /** Text of an expression that chooses the request; undefined for the next one. */
+  readonly expression: string | undefined;
+  /** Shows the credentials that the client has sent. */
+  readonly showsSecrets: boolean;
+}
+
+export type OpenedWatch =
+  | { readonly ok: true; readonly reader: TraceReader }
+  | { readonly ok: false; readonly code: "invalid_expression" | "too_many"; readonly reason: string };
+
+export interface TraceReader {
+  /** Resolves with at least one event, each a line of JSON; with undefined after the last one. */
+  read(): Promise<readonly string[] | undefined>;
+  /** Gives up waiting; `read` resolves with undefined. */
+  close(): void;
 }
 
 /** A route on one listener. What its rules contain besides their name is for the reader alone. */

@@ -2,6 +2,7 @@
 import type { AdminPath } from "./admin-path.ts";
 import { configDump } from "./config-dump.ts";
 import { consoleData, consoleScript, consoleStyle } from "./console.ts";
+import { debugTrace } from "./debug-trace.ts";
 import { explain } from "./explain.ts";
 import { logging } from "./logging.ts";
 import { memory } from "./memory.ts";
@@ -12,6 +13,7 @@ export const ADMIN_PATHS: Readonly<Record<string, AdminPath>> = {
   "/console/app.css": consoleStyle,
   "/console/app.js": consoleScript,
   "/console/data": consoleData,
+  "/debug/trace": debugTrace,
   "/explain": explain,
   "/logging": logging,
   "/memory": memory,

@@ -65,6 +65,7 @@ export class Attempt {
     record.begin();
     exchange.calledAtMs ??= this.#startedAtMs;
     exchange.attempt = this;
+    exchange.debug?.record({ type: "backendCallStart", target: exchange.endpoint ?? "" }, { scope: this.#scope() });
     exchange.onDone(this.#end.bind(this));
   }
 
@@ -105,6 +106,7 @@ export class Attempt {
   headed(status: number): void {
     if (this.#latencyMs !== undefined) return;
     this.span?.answered(status);
+    this.#traceResult(status, null);
     const now = performance.now();
     this.#exchange.answeredAtMs = now;
     this.#latencyMs = now - this.#startedAtMs;
@@ -114,6 +116,7 @@ export class Attempt {
   /** Handles a call without a usable response. */
   failed(error: unknown): void {
     this.span?.failed(error);
+    this.#traceResult(null, error instanceof ProxyError ? error.code : "internal");
     if (this.#latencyMs === undefined)
       this.#rule.meter?.called(this.#exchange.outboundKind, (performance.now() - this.#startedAtMs) / 1000);
     if (error instanceof ProxyError && COUNTED.has(error.code) && !this.#isForClient(error.code)) {
@@ -122,6 +125,22 @@ export class Attempt {
       this.#recordOutcome(this.#rule.condition === undefined || this.#isUnhealthy(answer));
     }
     this.#close();
+  }
+
+  #traceResult(status: number | null, error: string | null): void {
+    const { debug } = this.#exchange;
+    if (debug === undefined) return;
+    debug.record(
+      { type: "backendCallResult", status, error },
+      { startedAtMs: this.#startedAtMs, scope: this.#scope() },
+    );
+  }
+
+  /** The number of the attempt, where the request may make several. */
+  #scope(): string[] {
+    const { backend, tried } = this.#exchange;
+    const name = `backend ${backend?.name ?? ""}`;
+    return tried === undefined ? [name] : [name, `attempt ${Math.max(1, tried.length)}`];
   }
 
   /**

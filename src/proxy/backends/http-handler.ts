@@ -23,6 +23,8 @@ import { SessionKey } from "../balancing/affinity.ts";
 import { Attempt } from "./attempt.ts";
 import { beginCallSpan, type CallHead } from "../observability/tracing/call-span.ts";
 import type { PickOptions } from "../balancing/pick.ts";
+import { traceSelection } from "../balancing/trace-selection.ts";
+import { traceHead, tracePolicies } from "./trace-call.ts";
 import { EndpointState, type EndpointSet } from "../balancing/endpoints.ts";
 import type { BackendDeps, BackendHandler, EndpointDeps } from "./handler.ts";
 import { HealthRule } from "../balancing/health.ts";
@@ -44,6 +46,8 @@ export interface Destination {
    * destination
    */
   pick(pickOptions?: PickOptions, asked?: RequestedAuthority): EndpointState;
+  /** Returns all endpoints, for operators; unset where there is no choice. */
+  readonly candidates?: () => Iterable<EndpointState>;
   /** Returns the endpoint of this name while the destination has it; unset where there is no choice of endpoints. */
   readonly find?: (name: string) => EndpointState | undefined;
   target(endpoint: EndpointState): UpstreamTarget;
@@ -104,6 +108,7 @@ export function serviceDestination(
       if (endpoint === undefined) throw new ProxyError("endpoint_unavailable");
       return endpoint;
     },
+    candidates: () => set.all,
     find: (name) => set.find(name),
     target: (endpoint) => endpoint.target(connection, hostname),
     hostname: hostname === "" ? undefined : hostname,
@@ -165,6 +170,7 @@ export function createHttpHandler(
     const { upgrade, trace } = exchange;
     if (trace !== undefined) traced(attempt, trace, exchange, { method, path, headers });
     const scheme = head.scheme === exchange.originalScheme ? undefined : head.scheme;
+    if (exchange.debug !== undefined) traceHead(exchange.debug, head, auth !== undefined);
     const request = { ...limitOf(exchange, timeoutMs, grpc), version, scheme, method, path, headers, body, upgrade };
     const send = (): Promise<UpstreamResponse> => upstream.send(target, request);
     const answer =
@@ -214,10 +220,16 @@ export function createHttpHandler(
   const send: Send =
     admit === undefined ? forward : (exchange, endpoint) => admit(exchange, async () => forward(exchange, endpoint));
   return function http(exchange) {
-    if (session !== undefined) return callOfSession(exchange, session, destination, send);
+    if (exchange.debug !== undefined) tracePolicies(exchange.debug, settings);
+    if (session !== undefined) return callOfSession(exchange, session, { destination, nowMs: deps.nowMs }, send);
     const { tried } = exchange;
     const endpoint = destination.pick(tried === undefined ? undefined : { affinity: undefined, tried }, exchange);
     tried?.push(endpoint);
+    if (exchange.debug !== undefined)
+      traceSelection(exchange.debug, destination.candidates?.() ?? [endpoint], {
+        chosen: endpoint.name,
+        nowMs: deps.nowMs(),
+      });
     return send(exchange, endpoint);
   };
 }
@@ -250,7 +262,7 @@ type Send = (exchange: RoutedExchange, endpoint: EndpointState) => Promise<Reply
 async function callOfSession(
   exchange: RoutedExchange,
   session: SessionKey,
-  destination: Destination,
+  { destination, nowMs }: { readonly destination: Destination; readonly nowMs: () => number },
   send: Send,
 ): Promise<Reply> {
   const key = session.of(exchange);
@@ -258,6 +270,12 @@ async function callOfSession(
   const { tried } = exchange;
   const endpoint = destination.pick({ affinity, tried }, exchange);
   tried?.push(endpoint);
+  if (exchange.debug !== undefined)
+    traceSelection(exchange.debug, destination.candidates?.() ?? [endpoint], {
+      chosen: endpoint.name,
+      affinity,
+      nowMs: nowMs(),
+    });
   return send(exchange, endpoint);
 }
 
@@ -294,6 +312,7 @@ async function answerOf(
 ): Promise<Reply> {
   try {
     const { status, headers, body, tunnel } = await call;
+    exchange.debug?.response("raw response", { status, headers });
     if (tunnel !== undefined) exchange.onDone(() => tunnel.stream.destroy());
     const reply = { status, headers, body, tunnel, upstream: true };
     if (transformation !== undefined) {

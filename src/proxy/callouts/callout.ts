@@ -13,6 +13,8 @@ import type { RoutedExchange } from "../exchange/exchange.ts";
 export interface Caller extends Pick<RoutedExchange, "onAbort"> {
   /** Unset for calls outside of a request, which are not traced. */
   readonly trace?: RoutedExchange["trace"];
+  /** Set when an operator follows the request (`/debug/trace`). */
+  readonly debug?: RoutedExchange["debug"];
   /** See RoutedExchange: a service may be behind a Gateway whose own policies call it, which would loop. */
   readonly cdnLoop?: RoutedExchange["cdnLoop"];
 }

@@ -12,6 +12,7 @@ import {
   type MessageShape,
 } from "@bufbuild/protobuf";
 import { BackendTlsSchema, type ExternalService } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { messageOf } from "../../lib/errors.ts";
 import { methodDefinition, type Encoded } from "../../lib/grpc.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { connectionOf, PLAIN } from "../upstream/dial/connection-settings.ts";
@@ -110,6 +111,9 @@ function reachService(service: ExternalService | undefined, options: CalloutsOpt
   };
 }
 
+/** What became of a call, for operators. */
+type CallOutcome = { readonly error: string } | { readonly outcome: string } | { readonly status: number };
+
 class ServiceCallout implements Callout {
   readonly path: string;
   readonly invalidReason: string | undefined;
@@ -136,13 +140,16 @@ class ServiceCallout implements Callout {
     const definition = definitionOf(method);
     const span = this.#traced(caller, grpcName(definition.path), metadata);
     const call = { metadata, credentials, timeoutMs, caller, settle: this.#begin(begin) };
+    const show = this.#shown(caller, { method: grpcName(definition.path) });
     try {
       const answer = await callUnary(channel, definition, message, call);
       endGrpcSpan(span);
+      show?.({ outcome: "answered" });
       // The method's own schema decoded the response, so it has this type.
       return answer as MessageShape<O>;
     } catch (error) {
       endGrpcSpan(span, error);
+      show?.({ error: messageOf(error) });
       throw error;
     }
   }
@@ -158,6 +165,7 @@ class ServiceCallout implements Callout {
     const patienceMs = http?.requestTimeoutMs || undefined;
     const definition = definitionOf(method);
     const span = this.#traced(caller, grpcName(definition.path), metadata);
+    this.#shown(caller, { method: grpcName(definition.path) })?.({ outcome: "stream opened" });
     try {
       const call = { metadata, credentials, caller, patienceMs, settle: this.#begin(begin), span };
       return openStream(channel, definition, untyped, call);
@@ -193,6 +201,7 @@ class ServiceCallout implements Callout {
     span?.note("http.method", method);
     span?.note("http.host", request.authority ?? authority);
     span?.note("http.path", pathOf(path));
+    const show = this.#shown(caller, { method, path: pathOf(path), target: withPort(authority, target.port) });
     let healthy: boolean | undefined;
     this.#inFlight++;
     try {
@@ -201,9 +210,11 @@ class ServiceCallout implements Callout {
       );
       healthy = answer.status < 500;
       span?.answered(answer.status);
+      show?.({ status: answer.status });
       return answer;
     } catch (error) {
       span?.failed(error);
+      show?.({ error: messageOf(error) });
       if (error instanceof CalloutError && !error.misconfigured) healthy = false;
       throw error;
     } finally {
@@ -220,6 +231,17 @@ class ServiceCallout implements Callout {
     if (onCalled === undefined) return settle;
     const call = new MeasuredCall(settle, onCalled.bind(undefined, this.#subtype));
     return call.settle.bind(call);
+  }
+
+  /** Returns a function that shows the outcome to operators; undefined when none follows the request. */
+  #shown({ debug }: Caller, asked: object): ((outcome: CallOutcome) => void) | undefined {
+    if (debug === undefined) return undefined;
+    const startedAtMs = performance.now();
+    const kind = this.#subtype;
+    return (outcome) => {
+      const severity = "error" in outcome ? "error" : "success";
+      debug.record({ type: "policyEvent", kind, details: { ...asked, ...outcome } }, { startedAtMs, severity });
+    };
   }
 
   #traced({ trace }: Caller, name: string, carrier: Carrier): OutboundSpan | undefined {

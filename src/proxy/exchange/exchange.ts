@@ -10,6 +10,7 @@ import type { HeaderList } from "../../lib/header-list.ts";
 import type { OutboundKind } from "../observability/tracing/outbound.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
 import type { AgentCallInfo } from "./agent-call-info.ts";
+import type { DebugTrace } from "./debug-trace.ts";
 import type { McpCallInfo } from "./mcp-call-info.ts";
 import type { Body } from "./body.ts";
 import type { ProxyError } from "./errors.ts";
@@ -54,6 +55,8 @@ export interface Exchange extends Scope {
   readonly originalHost: string;
   /** Set when the request is traced: calls made for it propagate the trace context and record a span. */
   readonly trace: RequestTrace | undefined;
+  /** Set when an operator follows this request (`/debug/trace`). */
+  readonly debug?: DebugTrace | undefined;
   /** Bytes of each body that may be held in memory: the setting of the Gateway, or of a buffer policy that has run. */
   requestLimitBytes: number;
   responseLimitBytes: number;
@@ -171,6 +174,8 @@ export interface ReportedExchange extends RoutedExchange {
   readonly reply: Reply | undefined;
   /** The queued headers; undefined when no policy queued one. */
   readonly queued: HeaderList | undefined;
+  /** The start of a request body that was streamed, up to the limit; undefined when it was not kept. */
+  readonly keptRequest: Buffer | undefined;
   /** The start of the response body, up to the limit; undefined when it was not kept. */
   readonly keptReply: Buffer | undefined;
   /** False when the data plane itself made the response. */

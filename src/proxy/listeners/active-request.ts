@@ -48,7 +48,7 @@ interface StartRequestOptions {
 
 /** Validates the head of a request, then runs the chain or sends the error reply. */
 export function startRequest({ host, head, peer, makeBody, encoder, options }: StartRequestOptions): ActiveRequest {
-  const { bind, chain, frontend } = options;
+  const { bind, chain, frontend, debugTraces } = options;
   let activeRequest: ActiveRequest;
   let requestError: unknown;
   let isLoop = false;
@@ -64,7 +64,8 @@ export function startRequest({ host, head, peer, makeBody, encoder, options }: S
   }
   const { reports } = frontend();
   activeRequest.exchange.reports = reports;
-  if (reports.reads.requestBody) activeRequest.exchange.watchRequest();
+  if (debugTraces.isWaiting) activeRequest.exchange.debug = debugTraces.begin(activeRequest.exchange);
+  if (reports.reads.requestBody || activeRequest.exchange.debug !== undefined) activeRequest.exchange.watchRequest();
   host.entered(activeRequest);
   if (requestError === undefined) activeRequest.run(chain);
   // Keep the connection after a loop: the request is well-formed, and the connection often belongs to our own pool.
@@ -129,12 +130,13 @@ export class ActiveRequest implements DeadlineWatcher {
     }
     this.exchange.reply = reply;
     this.#status = reply.status;
+    this.exchange.debug?.response("final response", reply);
     try {
       if (reply.tunnel !== undefined && this.#encoder.join !== undefined && begins(reply.tunnel, reply.status)) {
         this.#join(reply, reply.tunnel);
         return;
       }
-      if (this.exchange.reports.reads.responseBody || hasConversation(this.exchange)) this.exchange.watchReply(reply);
+      if (this.#readsReply()) this.exchange.watchReply(reply);
       if (reply.body !== null && !Buffer.isBuffer(reply.body)) this.exchange.releaseRequestBody();
       this.#writer.write(reply, close || this.#mustClose());
     } catch (error) {
@@ -143,6 +145,11 @@ export class ActiveRequest implements DeadlineWatcher {
       if (this.#encoder.headSent) this.#writer.cut();
       else this.#sendError(new ProxyError("internal", { cause: error }));
     }
+  }
+
+  #readsReply(): boolean {
+    const { reports, debug } = this.exchange;
+    return reports.reads.responseBody || debug !== undefined || hasConversation(this.exchange);
   }
 
   /** Opens the tunnel. The request met its deadline at this point; the tunnel itself has no time limit. */

@@ -4,6 +4,7 @@
 import type { Socket } from "node:net";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Logger } from "../../lib/log.ts";
+import type { DebugTraces } from "../debug-trace/debug-traces.ts";
 import type { Outcome } from "../exchange/exchange.ts";
 import type { HttpExchange } from "../pipeline/http-exchange.ts";
 import type { Chain } from "../pipeline/chain-runner.ts";
@@ -39,5 +40,7 @@ export interface ProtocolServerOptions {
   readonly frontend: () => Frontend;
   /** Entry of the pipeline for every request; it selects the listener of the configuration in force. */
   readonly chain: Chain;
+  /** Operators who wait for a request (`/debug/trace`). */
+  readonly debugTraces: Pick<DebugTraces, "isWaiting" | "begin">;
   readonly onFinished: (exchange: HttpExchange, outcome: Outcome) => void;
 }

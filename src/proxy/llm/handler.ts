@@ -6,9 +6,11 @@
  */
 import type { AiBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { SessionKey } from "../balancing/affinity.ts";
+import { traceSelection, type NamedEndpoint } from "../balancing/trace-selection.ts";
 import type { BackendDeps, BackendHandler } from "../backends/handler.ts";
 import type { Outgoing } from "../backends/transformation.ts";
 import type { Body } from "../exchange/body.ts";
+import type { DebugTrace } from "../exchange/debug-trace.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
 import { HeaderList } from "../../lib/header-list.ts";
@@ -50,9 +52,18 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
     const endpoint = groups.select(deps, { affinity, tried });
     if (endpoint === undefined) throw new ProxyError("backend_invalid", { detail: "no provider is configured" });
     tried?.push(endpoint);
+    if (exchange.debug !== undefined) {
+      const picked = { chosen: endpoint.node.name, affinity, nowMs: deps.nowMs() };
+      traceSelection(exchange.debug, namedEndpoints(groups), picked);
+    }
     const row = findClientFormat(exchange, endpoint.policies);
     return callProvider(exchange, endpoint, { row, body: undefined, model: endpoint.node.model }, deps);
   };
+}
+
+/** Providers have no address of their own, so operators know them by name. */
+function namedEndpoints(groups: ProviderGroups<Endpoint>): NamedEndpoint[] {
+  return groups.all.map(({ node, record, capacity, hash }) => ({ name: node.name, record, capacity, hash }));
 }
 
 /** What is known of a request before its provider is called. */
@@ -91,6 +102,9 @@ async function callAdmitted(
   const { node, transformation, policies } = endpoint;
   const operation = findOperation(choice.row.name, exchange);
   const client = operation ?? requireServed(choice.row);
+  const { debug } = exchange;
+  const identity = node.identity;
+  debug?.record({ type: "llmRouteResolved", provider: identity, routeType: choice.row.name });
   const out =
     transformation === undefined ? undefined : await transformation.outgoing(exchange, endpoint.auth, endpoint.host);
   if (typeof client === "function")
@@ -105,6 +119,7 @@ async function callAdmitted(
   const read = out === undefined || out.body === exchange.requestBody ? choice.body : undefined;
   const source = out === undefined ? exchange : changedSource(exchange, out);
   const object = read ?? (await readRequest(source));
+  debug?.body("llm request before translation", Buffer.from(JSON.stringify(object)));
   const request = applyPolicies(object, { client, policies, pinned: choice.model, exchange });
   const { model } = request;
   const catalog = deps.catalogs.of(exchange.listener);
@@ -114,6 +129,7 @@ async function callAdmitted(
   if (provider === undefined) return answerLocally(request, { client, endpoint, exchange });
   const { streaming } = request;
   const to: ProviderCall = { wire: provider.name, model, streaming };
+  if (debug !== undefined) traceDetected(debug, { client, provider, identity, model, streaming });
   // Read before printing, which may change the client's object.
   const facts = { requestModel: model, provider: node.identity, streaming, ...paramsOf(request.body) };
   const hidesUsage = client === provider && streaming && !asksForUsage(client, request);
@@ -157,6 +173,22 @@ async function callAdmitted(
   };
   const call = { endpoint, to, operation: operationOf(to), out, method: "POST", body, ledger };
   return sendCall({ ...call, read: (answer) => readReply(answer, context) }, exchange, deps.upstream);
+}
+
+interface DetectedRequest {
+  readonly client: ChatFormat;
+  readonly provider: ChatFormat;
+  readonly identity: string;
+  readonly model: string;
+  readonly streaming: boolean;
+}
+
+function traceDetected(debug: DebugTrace, { client, provider, identity, model, streaming }: DetectedRequest): void {
+  const formats = { provider: identity, inputFormat: client.name, upstreamRouteType: provider.name };
+  debug.record({ type: "llmRequestDetected", ...formats, requestModel: model, streaming });
+  // Only a stream in another format than the client's is translated while it passes.
+  if (streaming && client !== provider)
+    debug.record({ type: "llmStreamingTranslation", ...formats, streamFormat: provider.name });
 }
 
 /** A body that a transformation has written names the model that the transformation wants. */

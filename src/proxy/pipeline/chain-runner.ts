@@ -13,6 +13,7 @@ import type { Middleware } from "../policies/policy.ts";
 import { errorReply } from "./error-reply.ts";
 import type { MaybePromise, Next, Reply, RoutedExchange } from "../exchange/exchange.ts";
 import type { HttpExchange } from "./http-exchange.ts";
+import { traceChain } from "./trace-chain.ts";
 
 /** The step after the last middleware of a chain: a router or a backend. */
 export type ChainTerminal = (exchange: HttpExchange, run: ChainRunner) => MaybePromise<Reply>;
@@ -58,10 +59,10 @@ export class ChainRunner {
 
   /** Continues with another chain. */
   enter(chain: Chain): MaybePromise<Reply> {
-    this.#chain = chain;
-    this.#at = 0;
     const { captureBytes } = chain;
-    const { requestBody, requestLimitBytes } = this.#exchange;
+    const { requestBody, requestLimitBytes, debug } = this.#exchange;
+    this.#chain = debug === undefined ? chain : traceChain(chain, this.#exchange, debug);
+    this.#at = 0;
     if (captureBytes === undefined) return this.#step();
     this.#exchange.keepsRequestBody = true;
     if (requestBody === null || Buffer.isBuffer(requestBody)) return this.#step();

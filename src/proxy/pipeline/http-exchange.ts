@@ -8,6 +8,7 @@
  * when the last byte has left or the exchange was given up: it stops the timer and runs the `onDone` callbacks.
  */
 import { HeaderList } from "../../lib/header-list.ts";
+import type { DebugTrace } from "../exchange/debug-trace.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
 import { PLAIN_REPORTS, type Reports } from "../observability/observability.ts";
@@ -96,6 +97,7 @@ export class HttpExchange implements ReportedExchange {
   reports: Reports = PLAIN_REPORTS;
   outboundKind: RoutedExchange["outboundKind"] = "Primary";
   trace: RequestTrace | undefined = undefined;
+  debug: DebugTrace | undefined = undefined;
   route: RouteInfo | undefined = undefined;
   backend: RoutedExchange["backend"] = undefined;
   clientFormat: string | undefined = undefined;
@@ -270,6 +272,11 @@ export class HttpExchange implements ReportedExchange {
     if (body === null || Buffer.isBuffer(body)) return;
     this.replyWatch = new WatchedBody(body, this.#replyLimit.bind(this));
     reply.body = this.replyWatch;
+  }
+
+  /** The start of a streamed request body, up to the limit; undefined when it was not kept. */
+  get keptRequest(): Buffer | undefined {
+    return this.requestWatch?.prefix;
   }
 
   /** The start of the response body, up to the limit; undefined when it was not kept. */

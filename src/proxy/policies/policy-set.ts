@@ -102,6 +102,11 @@ export class PolicySet {
     return [...this.#policies.values()].filter(({ secretParameters }) => secretParameters.length > 0);
   }
 
+  /** Returns the header fields, in lower case, in which policies expect credentials. */
+  secretHeaders(): ReadonlySet<string> {
+    return new Set([...this.#policies.values()].flatMap(({ units }) => units.flatMap(({ unit }) => headersOf(unit))));
+  }
+
   has(key: string): boolean {
     return this.#policies.has(key);
   }
@@ -248,6 +253,19 @@ function parametersOf(unit: Unit): string[] {
       if (location?.case === "queryParameter") return [location.value];
       if (location?.case !== "expression") return [];
       return [...location.value.matchAll(QUERY_CALL)].flatMap(([, double, single]) => double ?? single ?? []);
+    }
+    default:
+      return [];
+  }
+}
+
+function headersOf(unit: Unit): string[] {
+  switch (unit.case) {
+    case "jwtAuthentication":
+    case "basicAuthentication":
+    case "apiKeyAuthentication": {
+      const location = unit.value.location?.location;
+      return location?.case === "header" ? [location.value.name.toLowerCase()] : [];
     }
     default:
       return [];

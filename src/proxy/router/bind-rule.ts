@@ -3,7 +3,9 @@
  * that picks one by weight. The route tables call this when a route, policy or backend changes, never during a request.
  */
 import type { HttpRule } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { DebugTrace } from "../exchange/debug-trace.ts";
 import { ProxyError } from "../exchange/errors.ts";
+import type { Reply } from "../exchange/exchange.ts";
 import type { BackendRegistry, BackendHandle } from "../backends/registry.ts";
 import { createPicker } from "../balancing/select.ts";
 import type { CompiledRule } from "./route.ts";
@@ -126,7 +128,7 @@ function backendTerminal(
   const call: ChainTerminal = (exchange) => {
     exchange.backend = slot.info;
     if (mirrors.length > 0) startMirrors(mirrors, exchange);
-    return callBackend(exchange, slot);
+    return exchange.debug === undefined ? callBackend(exchange, slot) : callTraced(exchange, exchange.debug, slot);
   };
   const { middlewares, origins } = compose(place.policies, [], false, inlineOf(filters, place.routeKey));
   if (middlewares.length === 0) return call;
@@ -135,6 +137,13 @@ function backendTerminal(
     exchange.backend = slot.info;
     return run.enter(chain);
   };
+}
+
+async function callTraced(exchange: HttpExchange, debug: DebugTrace, slot: BackendHandle): Promise<Reply> {
+  debug.request("route policies");
+  const reply = await callBackend(exchange, slot);
+  debug.response("backend response ready", reply);
+  return reply;
 }
 
 function failing(detail: string, code: "route_invalid" | "backend_invalid"): ChainTerminal {

@@ -44,8 +44,26 @@ export class ListenerRouter<Rule> {
     }
   }
 
+  /**
+   * Returns the names of the routes whose host fits, for operators; they were evaluated, and one of them may match.
+   * @param host as `hostOf` returns it
+   */
+  evaluated(host: string, limit: number): string[] {
+    const names: string[] = [];
+    for (const [route, { hosts }] of this.#entries) {
+      if (names.length >= limit) break;
+      if (hosts.some((pattern) => hostMatches(pattern, host))) names.push(route);
+    }
+    return names;
+  }
+
   /** @param host as `hostOf` returns it @param path without the query */
   find(host: string, path: string, request: Routable): Candidate<Rule> | undefined {
     return this.#hosts.first(host, (table) => table.find(path, request));
   }
+}
+
+function hostMatches(pattern: string, host: string): boolean {
+  if (pattern === "" || pattern === "*") return true;
+  return pattern.startsWith("*.") ? host.endsWith(pattern.slice(1)) && host.length >= pattern.length : pattern === host;
 }

@@ -5,6 +5,7 @@
  *     Bind ──host name──▶ PlacedListener ──▶ chain of Gateway and listener policies ──▶ router ──▶ chain of the rule
  */
 import type { Listener } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { DebugTrace } from "../exchange/debug-trace.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import type { FrontendSet } from "../listeners/frontends.ts";
 import { gatewayNameOf } from "../listeners/listener-name.ts";
@@ -122,7 +123,7 @@ export class ListenerTable {
       message,
       router,
       tls: message.tls && compileServerTls(message.tls, this.#identities, this.#frontends.of(bind).tls),
-      chain: this.#compileChain(message, find),
+      chain: this.#compileChain(message, router, find),
       servesModels: (exchange) => leadsToModels(find, exchange),
     };
     this.#listeners.set(key, compiled);
@@ -153,7 +154,7 @@ export class ListenerTable {
     return [...this.#listeners].flatMap(([key, listener]) => (fits(listener) ? [key] : []));
   }
 
-  #compileChain(message: Listener, find: FindRule): Chain {
+  #compileChain(message: Listener, router: ListenerRouter<BoundRule>, find: FindRule): Chain {
     const { middlewares, captureBytes, origins } = compose(this.#policies, this.levels(message), true);
     return {
       middlewares,
@@ -162,7 +163,9 @@ export class ListenerTable {
       terminal: (exchange, run) => {
         // From here on the rule says whose format errors have, and a request without one is answered in text.
         exchange.destination = undefined;
+        exchange.debug?.request("gateway policies");
         const found = findRoute(find, exchange);
+        if (exchange.debug !== undefined) traceRoute(exchange.debug, router, exchange, found);
         if (found === undefined) throw new ProxyError("route_not_found");
         const { rule, match } = found;
         exchange.route = rule.info;
@@ -188,6 +191,24 @@ function leadsToModels(find: FindRule, exchange: HttpExchange): boolean {
     if (error instanceof ProxyError) return false;
     throw error;
   }
+}
+
+/** Routes in one event; a listener may have thousands. */
+const MAX_EVALUATED = 64;
+
+function traceRoute(
+  debug: DebugTrace,
+  router: ListenerRouter<BoundRule>,
+  { host }: HttpExchange,
+  found: Candidate<BoundRule> | undefined,
+): void {
+  const { kind, namespace, name, rule } = found?.rule.info ?? {};
+  const selectedRoute = found === undefined ? null : { route: `${kind}/${namespace}/${name}`, rule: String(rule) };
+  debug.record({
+    type: "routeSelection",
+    selectedRoute,
+    evaluatedRoutes: router.evaluated(hostOf(host), MAX_EVALUATED),
+  });
 }
 
 function findRoute(find: FindRule, exchange: HttpExchange): Candidate<BoundRule> | undefined {

@@ -19,6 +19,7 @@ import {
   type WorkerProtocol,
   type WorkerSettings,
 } from "./protocol.ts";
+import { watchHandlers } from "./watch-handlers.ts";
 import { createTokenBroker } from "./token-broker.ts";
 import { openShared } from "../shared-state.ts";
 import { startBeating } from "./watchdog.ts";
@@ -45,6 +46,7 @@ const main = new Channel<MainProtocol, WorkerProtocol>(parentPort, {
   collect,
   explain: (name) => proxy.explain(name),
   peer: (request) => threads.answer(request),
+  ...watchHandlers((options) => proxy.watch(options)),
   logFilter(text) {
     Object.assign(filter, parseLogFilter(text));
   },

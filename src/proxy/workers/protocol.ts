@@ -8,6 +8,8 @@ import type { LogFormat } from "../../telemetry/log-lines.ts";
 import type { Counted, Observations } from "../../telemetry/registry.ts";
 import type { Resource as Reporter } from "../../telemetry/otlp/resource.ts";
 import type { ProxyLocality } from "../balancing/endpoints.ts";
+import type { WatchRefusal } from "../debug-trace/debug-traces.ts";
+import type { WatchOptions } from "../debug-trace/watch.ts";
 import type { EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { OpenListener } from "../listeners/binds/binds.ts";
 import type { ProxyErrorCode } from "../exchange/errors.ts";
@@ -62,6 +64,14 @@ export interface WorkerProtocol {
   readonly collect: { readonly ask: undefined; readonly answer: Collected };
   /** Returns the policies of a route, by "namespace/name". */
   readonly explain: { readonly ask: string; readonly answer: readonly ExplainedRoute[] };
+  /** Opens a watch for `/debug/trace` under a number; responds with why it cannot be, if so. */
+  readonly watchOpen: {
+    readonly ask: WatchOptions & { readonly watch: number };
+    readonly answer: WatchRefusal | undefined;
+  };
+  /** Responds with events as soon as there are some; undefined after the last one. */
+  readonly watchRead: { readonly ask: number; readonly answer: readonly string[] | undefined };
+  readonly watchClose: { readonly ask: number; readonly answer: undefined };
   readonly logFilter: { readonly ask: string; readonly answer: undefined };
   /** A request of another thread about a stream. */
   readonly peer: { readonly ask: ThreadRequest; readonly answer: unknown };

@@ -25,6 +25,8 @@ import type { LogFormat } from "../../telemetry/log-lines.ts";
 import { resourceOf, type Resource as Reporter } from "../../telemetry/otlp/resource.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { ProxyLocality } from "../balancing/endpoints.ts";
+import type { OpenedWatch } from "../debug-trace/debug-traces.ts";
+import type { WatchOptions } from "../debug-trace/watch.ts";
 import type { EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { OpenListener } from "../listeners/binds/binds.ts";
 import type { Proxy, ProxyState } from "../proxy.ts";
@@ -38,6 +40,7 @@ import { heapLimitMib } from "./heap-limit.ts";
 import { PortAllocator } from "./port-allocator.ts";
 import { encodeUpdate, type EncodedUpdate } from "./protocol.ts";
 import { allocateShared, openShared, type SharedState } from "../shared-state.ts";
+import { openSharedWatch } from "./shared-watch.ts";
 import { TokenDesk } from "./token-desk.ts";
 import { BEAT_MS, Watchdog } from "./watchdog.ts";
 import { WorkerThread } from "./worker-thread.ts";
@@ -113,6 +116,7 @@ class WorkerPool implements Workers {
   /** What each thread has fetched. */
   readonly #credentials = new Map<number, readonly CredentialDump[]>();
   #queue: Promise<unknown>;
+  #lastWatch = 0;
   #announces = false;
   #stopped = false;
 
@@ -206,6 +210,10 @@ class WorkerPool implements Workers {
     const [first] = answers;
     if (first === undefined) throw new Error("no thread serves at the moment");
     return first;
+  }
+
+  watch(options: WatchOptions): Promise<OpenedWatch> {
+    return openSharedWatch([...this.threads], ++this.#lastWatch, options);
   }
 
   async refresh(): Promise<void> {

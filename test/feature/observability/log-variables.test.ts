@@ -139,6 +139,7 @@ async function serve(t: TestContext): Promise<Harness> {
     clock: systemClock,
     frontend: () => frontend,
     chain: { middlewares: [], terminal: end, captureBytes: 0 },
+    debugTraces: { isWaiting: false, begin: () => undefined },
     onFinished(exchange: Scope) {
       settle(log, "log", exchange);
     },

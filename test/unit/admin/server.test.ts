@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { startHealthServer, startMetricsServer, startReadinessServer } from "../../../src/admin/probe-servers.ts";
-import { startAdminServer } from "../../../src/admin/server.ts";
+import { startAdminServer, type AdminOptions } from "../../../src/admin/server.ts";
 import { createLogger, type LogFilter } from "../../../src/lib/log.ts";
 import { call } from "../../support/clients/http.ts";
 
@@ -10,6 +10,7 @@ const LOOPBACK = { host: "127.0.0.1", port: 0 };
 async function admin(
   t: TestContext,
   token?: () => Promise<string>,
+  watch: AdminOptions["watch"] = () => Promise.resolve({ ok: false, code: "too_many", reason: "no" }),
 ): Promise<{ url: string; filter: LogFilter; quits: string[] }> {
   const filter: LogFilter = { level: "info", modules: new Map() };
   const quits: string[] = [];
@@ -19,6 +20,7 @@ async function admin(
     explain: (name) =>
       Promise.resolve(name === "default/shop" ? [{ listener: "a", rules: [{ rule: "0" }, { rule: "pay" }] }] : []),
     console: (query) => Promise.resolve(query),
+    watch,
     filter,
     log: createLogger(filter, () => {}),
     drain: async () => void quits.push("drained"),

@@ -44,6 +44,7 @@ export interface BindsOptions {
   readonly podName: string;
   readonly configuration: BindConfiguration;
   readonly upstream: TcpOptions["upstream"];
+  readonly debugTraces: ProtocolServerOptions["debugTraces"];
   readonly onFinished: ProtocolServerOptions["onFinished"];
   readonly onConnectionFinished: TcpOptions["onFinished"];
   readonly meterOf: (bind: Bind) => ConnectionMeter | undefined;
@@ -139,7 +140,8 @@ export class Binds {
   }
 
   async #openBind(message: Bind): Promise<OpenBind> {
-    const { log, clock, bindAddress, replica, podName, configuration, upstream, onFinished } = this.#options;
+    const { log, clock, bindAddress, replica, podName, configuration, upstream, debugTraces, onFinished } =
+      this.#options;
     const { key: bind, gateway } = message;
     const port = message.internal ? 0 : await this.#options.portOf(message);
     const env = { podName, namespace: gateway?.namespace ?? "", gateway: gateway?.name ?? "" };
@@ -147,7 +149,7 @@ export class Binds {
     const preambles = new ConnectionPreambles();
     const secured = new SecuredConnections();
     const chain = configuration.chainOf(bind);
-    const server = { bind, env, preambles, replica, log, clock, frontend, chain, onFinished };
+    const server = { bind, env, preambles, replica, log, clock, frontend, chain, debugTraces, onFinished };
     const http1 = createHttp1Server(server);
     const http2 = createHttp2Server(server);
     const choose = (activeRequest: TcpSession): ByteDestination =>

@@ -17,6 +17,11 @@ export class ProviderGroups<T extends BalancedEndpoint> {
     this.#groups = groups.filter(({ length }) => length > 0).map((members) => new PriorityLevel(members));
   }
 
+  /** All providers, for operators. */
+  get all(): readonly T[] {
+    return this.#groups.flatMap(({ members }) => members);
+  }
+
   /** @returns undefined when no group has providers */
   select(pickDeps: PickDeps, pickOptions?: PickOptions): T | undefined {
     const [first] = this.#groups;

@@ -8,7 +8,9 @@ import { deadlineOfCall } from "../../backends/call-deadline.ts";
 import type { Outgoing } from "../../backends/transformation.ts";
 import type { Body } from "../../exchange/body.ts";
 import { discard } from "../../exchange/discard.ts";
+import type { DebugTrace } from "../../exchange/debug-trace.ts";
 import type { Reply, RoutedExchange } from "../../exchange/exchange.ts";
+import { WatchedBody } from "../../exchange/watched-body.ts";
 import { beginCallSpan, type CallHead } from "../../observability/tracing/call-span.ts";
 import type { OutboundSpan } from "../../observability/tracing/outbound-span.ts";
 import type { RequestTrace } from "../../observability/tracing/request-trace.ts";
@@ -51,6 +53,7 @@ export async function sendCall(call: Call, exchange: RoutedExchange, upstream: U
   if (record !== undefined) attempt.alsoTell(record);
   if (exchange.trace !== undefined) attempt.span = spanOf(call, exchange.trace, exchange, { method, path, headers });
   ledger?.sent();
+  const { debug } = exchange;
   try {
     const signing =
       serviceAuth?.sign === undefined
@@ -68,10 +71,13 @@ export async function sendCall(call: Call, exchange: RoutedExchange, upstream: U
     };
     const response = await sendSigned(
       { ...signing, request: { method, path, headers, body: Buffer.isBuffer(body) ? body : EMPTY } },
-      () => upstream.send(target, request),
+      () => {
+        if (debug !== undefined) traceRequest(debug, request);
+        return upstream.send(target, request);
+      },
       discard,
     );
-    const answer = { ...response };
+    const answer = debug === undefined ? { ...response } : traced(response, debug);
     if (attempt.readsBody) await attempt.answeredWithBody(answer);
     else attempt.answered(answer);
     const reply = await call.read(answer);
@@ -84,6 +90,25 @@ export async function sendCall(call: Call, exchange: RoutedExchange, upstream: U
   }
 }
 
+/** Shows the request as it leaves: signed, and again when a corrected clock signs it once more. */
+function traceRequest(debug: DebugTrace, { method, path, headers, body }: UpstreamRequest): void {
+  debug.outgoing("backend auth", { method, path, headers }, true);
+  debug.outgoing("final request", { method, path, headers }, true);
+  if (Buffer.isBuffer(body)) debug.body("final request", body);
+}
+
+/** Shows the response of the provider, before it is translated. */
+function traced(response: UpstreamResponse, debug: DebugTrace): UpstreamResponse {
+  const { status, headers, body } = response;
+  debug.response("raw response", { status, headers });
+  if (body === null) return { ...response };
+  const watched = new WatchedBody(body, () => TRACED_BYTES);
+  debug.bodyLater("llm raw response", () => watched.prefix);
+  return { ...response, body: watched };
+}
+
+/** Start of a provider's answer that operators see. */
+const TRACED_BYTES = 256 * 1024;
 const EMPTY = Buffer.alloc(0);
 const MAX_MODEL = 256;
 

@@ -16,6 +16,7 @@ export async function askAll(server: Server, request: ClientRequest): Promise<Mc
     naming.targets.map((target) => ({ target, message })),
     {
       failOpen,
+      debug: request.exchange.debug,
       send: (out) => sendTo(out.target, out.message, request),
       view: (interim, target) => viewInterim(server, interim, target, { view, session }),
       merge: () => responseTo(message.id ?? "null", "{}"),

@@ -2,6 +2,7 @@
  * Sends one request to several targets at once and makes one answer of theirs. What targets say before they respond is
  * passed on in order of arrival. With FailOpen targets that fail are left out; otherwise the first failure is the answer.
  */
+import type { DebugTrace, McpTargetOutcome } from "../../exchange/debug-trace.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import { readMessage, type Message } from "../message/message.ts";
 import { findMember, textOf } from "../message/spans.ts";
@@ -23,6 +24,10 @@ export interface TargetResponse {
 
 export interface FanOutOptions {
   readonly failOpen: boolean;
+  /** Set when an operator follows the request (`/debug/trace`). */
+  readonly debug: DebugTrace | undefined;
+  /** Counts the items of a list before and after authorization, for operators; unset for what is no list. */
+  readonly countItems?: (response: TargetResponse) => Pick<McpTargetOutcome, "itemsBefore" | "itemsAfter">;
   readonly send: (request: TargetRequest) => Promise<McpAnswer>;
   /** Rewrites what a target sends before its response; undefined drops it. @throws McpError when it must not be sent */
   readonly view: (message: Message, target: Target) => Message | undefined;
@@ -113,7 +118,8 @@ async function* readStreams(streams: StreamMerger<Target>, gathered: Gathered): 
 }
 
 /** Makes the one response. With FailClosed the first error of a target, in their order, is that response. */
-async function finish({ requests, responses, failures, options }: Gathered): Promise<Message> {
+async function finish(gathered: Gathered): Promise<Message> {
+  const { requests, responses, failures, options } = gathered;
   const results: TargetResponse[] = [];
   const errors: Message[] = [];
   let unserved = 0;
@@ -123,10 +129,26 @@ async function finish({ requests, responses, failures, options }: Gathered): Pro
     else if (message !== undefined && isUnserved(message)) unserved++;
     else if (message !== undefined) errors.push(message);
   }
+  options.debug?.record({ type: "mcpFanout", targets: outcomesOf(gathered) });
   const [error] = errors;
   if (error !== undefined && (!options.failOpen || results.length === 0)) return error;
   if (failures.length > 0 && results.length + unserved === 0) throw failures.at(-1);
   return options.merge(results, unserved);
+}
+
+/** Describes for operators what became of the request at each target. */
+function outcomesOf({ requests, responses, options }: Gathered): McpTargetOutcome[] {
+  return requests.map(({ target, message: { kind, method = kind } }) => {
+    const response = responses.get(target);
+    const items = response?.kind === "result" ? options.countItems?.({ target, message: response }) : undefined;
+    return { target: target.name, method, outcome: outcomeOf(response), ...items };
+  });
+}
+
+function outcomeOf(response: Message | undefined): string {
+  if (response === undefined) return "failed";
+  if (response.kind === "result") return "ok";
+  return isUnserved(response) ? "unserved" : "error";
 }
 
 function unanswered(): McpError {

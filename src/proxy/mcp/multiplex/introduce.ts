@@ -29,6 +29,7 @@ export async function initialize(server: Server, request: ClientRequest): Promis
       naming.targets.map((target) => ({ target, message })),
       {
         failOpen,
+        debug: exchange.debug,
         send: (out) => sendTo(out.target, out.message, request),
         view: (interim, target) => viewInterim(server, interim, target, { view, session }),
         merge: (results) => responseTo(message.id ?? "null", mergeInitialize(results, request.version, stateless)),
@@ -60,6 +61,7 @@ export async function discover(server: Server, request: ClientRequest): Promise<
     naming.targets.map((target) => ({ target, message })),
     {
       failOpen,
+      debug: request.exchange.debug,
       send: (out) => send(out.target),
       // Nothing is said before the introduction.
       view: () => undefined,

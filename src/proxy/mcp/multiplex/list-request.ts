@@ -52,10 +52,18 @@ async function listAll(listing: Listing): Promise<McpAnswer> {
   const cursor = readCursor(listing);
   return fanOut(pageRequests(listing, cursor), {
     failOpen: server.failOpen,
+    debug: request.exchange.debug,
+    countItems: (response) => countItems(listing, response),
     send: ({ target, message }) => sendTo(target, message, request),
     view: (message, target) => viewInterim(server, message, target, { view, session: request.session }),
     merge: (results) => mergePages(listing, cursor, results),
   });
+}
+
+function countItems({ shape, view }: Listing, { target, message }: TargetResponse) {
+  const names = [...namesOf(readPage(message, shape))];
+  const allowed = names.filter((name) => view.allows?.(shape.kind, target.name, name) !== false);
+  return { itemsBefore: names.length, itemsAfter: allowed.length };
 }
 
 /** @throws McpError when there is one that we have not made for this list */

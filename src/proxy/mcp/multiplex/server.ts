@@ -2,6 +2,8 @@
  * What the parts of the multiplexer share: the virtual server that they make of the targets of one backend, and the
  * requests in progress. `virtual-server.ts` creates it.
  */
+import { messageOf } from "../../../lib/errors.ts";
+import type { DebugTrace } from "../../exchange/debug-trace.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
 import type { Guard } from "../guardrails/guardrails.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
@@ -56,7 +58,27 @@ export function sendTo(
   name?: string,
 ): Promise<McpAnswer> {
   const editHeaders = guarded?.editHeaders.bind(guarded);
-  return target.send({ message, version, name, editHeaders }, session, exchange);
+  const sent = target.send({ message, version, name, editHeaders }, session, exchange);
+  return exchange.debug === undefined ? sent : traced(sent, exchange.debug, { target: target.name, message });
+}
+
+async function traced(
+  sent: Promise<McpAnswer>,
+  debug: DebugTrace,
+  { target, message }: { readonly target: string; readonly message: Message },
+): Promise<McpAnswer> {
+  const startedAtMs = performance.now();
+  const asked = { target, method: message.method ?? message.kind };
+  try {
+    const answer = await sent;
+    const details = { ...asked, status: answer.status };
+    debug.record({ type: "policyEvent", kind: "Mcp", details }, { startedAtMs, severity: "success" });
+    return answer;
+  } catch (error) {
+    const details = { ...asked, error: messageOf(error) };
+    debug.record({ type: "policyEvent", kind: "Mcp", details }, { startedAtMs, severity: "error" });
+    throw error;
+  }
 }
 
 /** Returns the JSON text of `_meta` for requests of our own, which every request of 2026-07-28 has. */

@@ -14,6 +14,7 @@ import { AuthorizationAction, type AuthorizationRule } from "../../../../generat
 import type { Expression } from "../../../cel/expression.ts";
 import type { Scope } from "../../../cel/scope.ts";
 import { ConfigError } from "../../../lib/errors.ts";
+import type { AuthorizationRuleResult } from "../../exchange/debug-trace.ts";
 import { holds, valueOf } from "./expression-support.ts";
 
 /** Returns the reason of a rejection, for the log; undefined when the request passes. */
@@ -57,4 +58,23 @@ export function compileRules(
     if (allow.length > 0 && !allow.some((rule) => holds(rule, scope))) return "no allow rule matched";
     return undefined;
   };
+}
+
+/** A rule without an action does not compile. */
+function modeOf(action: AuthorizationAction): AuthorizationRuleResult["mode"] {
+  if (action === AuthorizationAction.ALLOW) return "allow";
+  return action === AuthorizationAction.REQUIRE ? "require" : "deny";
+}
+
+/** Evaluates every expression of the rules, for operators who follow a request. It compiles them anew, which is slow. */
+export function explainRules(
+  rules: readonly AuthorizationRule[],
+  expression: (source: string) => Expression,
+  exchange: Scope,
+): AuthorizationRuleResult[] {
+  // The rules were shown as expressions when they decided, so this scope shows nothing.
+  const scope: Scope = { root: (name) => exchange.root(name) };
+  return rules.flatMap(({ action, expressions }) =>
+    expressions.map((name) => ({ name, matched: holds(expression(name), scope), mode: modeOf(action) })),
+  );
 }
