@@ -33,6 +33,17 @@ export function routeKey(kind: string, namespace: string, name: string): string 
   return `${kind.toLowerCase()}/${namespace}/${name}`;
 }
 
+/**
+ * Returns the key of the routes that one route delegates to.
+ * @param selector a name, "*" or "label=value"
+ */
+export function routeGroupKey(
+  parent: { readonly namespace: string; readonly name: string },
+  { namespace, selector }: { readonly namespace: string; readonly selector: string },
+): string {
+  return `httproutegroup/${parent.namespace}/${parent.name}/${namespace}/${selector}`;
+}
+
 export function backendKey(namespace: string, name: string): string {
   return `backend/${namespace}/${name}`;
 }

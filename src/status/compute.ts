@@ -71,22 +71,27 @@ function computeRoute(
 ): DesiredStatus {
   const make = conditionsAt(generation);
   const [first] = errors;
-  const resolved = (gateway: string): DesiredCondition => {
+  const resolved = (gateways: readonly string[]): DesiredCondition => {
     if (first !== undefined) return make(Condition.ResolvedRefs, false, first.reason, joined(errors));
-    const reason = nackReason(resource, key, gateway);
+    const reason = gateways.map((gateway) => nackReason(resource, key, gateway)).find((each) => each !== undefined);
     if (reason !== undefined) return make(Condition.ResolvedRefs, false, Reason.TranslationError, refusedBy(reason));
     return make(Condition.ResolvedRefs, true, Reason.ResolvedRefs, "all references are resolved");
   };
-  const entries = parents.map(({ gateway, ref, error }): DesiredEntry => ({
+  const entries = parents.map(({ gateways, ref, error }): DesiredEntry => ({
     ref: { ...ref },
     conditions: [
       error === undefined
-        ? make(Condition.Accepted, true, Reason.Accepted, "the route is attached")
+        ? make(Condition.Accepted, true, Reason.Accepted, attachedText(ref.kind, gateways))
         : make(Condition.Accepted, false, error.reason, error.message),
-      resolved(gateway),
+      resolved(gateways),
     ],
   }));
   return { id, form: "listed", list: "parents", controllerName, entries };
+}
+
+function attachedText(parentKind: string, gateways: readonly string[]): string {
+  if (parentKind !== "HTTPRoute") return "the route is attached";
+  return `the parent delegates to the route${gateways.length === 0 ? ", and no Gateway serves the parent" : ""}`;
 }
 
 function computeBackend(

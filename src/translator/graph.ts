@@ -60,6 +60,7 @@ import {
   declareAttachmentCandidates,
   declareHostnameConflicts,
 } from "./routes/hostname-conflicts.ts";
+import { declareDelegation } from "./routes/delegation/declare.ts";
 import { declareRouteKind } from "./routes/route-kind.ts";
 import { translateGrpcRoute } from "./routes/grpc.ts";
 import { translateHttpRoute } from "./routes/http.ts";
@@ -164,13 +165,19 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
   const grpcCandidates = declareAttachmentCandidates(graph, { kind: "GRPCRoute", input: inputs.grpcRoutes, attach });
   const modelCandidates = declareModelCandidates(graph, inputs.models, attach);
   const conflicts = declareHostnameConflicts(graph, gateways, [httpCandidates, grpcCandidates]);
+  const delegation = declareDelegation(graph, {
+    routes: inputs.httpRoutes,
+    attachments: declareAttachments(graph, httpCandidates, conflicts),
+    grants,
+    grantMode,
+  });
   const shared = { backends: referable };
   const http = declareRouteKind<HTTPRoute>(graph, {
     kind: "HTTPRoute",
     input: inputs.httpRoutes,
-    attachments: declareAttachments(graph, httpCandidates, conflicts),
+    attachments: delegation.attachments,
     translate: (route, parents, context, read) =>
-      translateHttpRoute(route, parents, { ...context, directModels: modelCandidates.byListener }, read),
+      translateHttpRoute(route, parents, { ...context, delegation, directModels: modelCandidates.byListener }, read),
     ...shared,
   });
   const grpc = declareRouteKind<GRPCRoute>(graph, {

@@ -41,11 +41,11 @@ export function attachModel(key: string, model: GwModel, context: ModelAttachCon
 }
 
 /** Leaves out the listeners that a route serves whole. */
-function serving({ gateway, listeners, ...parent }: ParentView, context: ModelAttachContext, read: Read): ModelParent {
+function serving({ gateways, listeners, ...parent }: ParentView, context: ModelAttachContext, read: Read): ModelParent {
   const free = listeners.filter(({ key }) => read.size(context.rootRoutes, key) === 0);
   const backends = free.map(({ key }) => modelsKey(key));
   if (free.length > 0 || listeners.length === 0)
-    return { ...parent, backends, gateways: free.length > 0 ? [gateway] : [] };
+    return { ...parent, backends, gateways: free.length > 0 ? gateways : [] };
   const message = listeners
     .map(
       ({ key, name }) => `listener ${name} gives every path to HTTPRoute ${read.members(context.rootRoutes, key)[0]}`,
@@ -82,7 +82,7 @@ function attachToRoute(
   if (reason !== undefined) return refuse(`HTTPRoute ${key}: ${reason}`);
   return {
     ...parent,
-    gateways: [...new Set(attached.flatMap((each) => (each.error === undefined ? [each.gateway] : [])))].sort(),
+    gateways: [...new Set(attached.flatMap((each) => (each.error === undefined ? each.gateways : [])))].sort(),
     backends: [modelsKeyOfRule(namespace, ref.name, rule.at)],
     error: undefined,
   };

@@ -107,7 +107,7 @@ export function declareModels(graph: Graph, options: ModelOptions): Models {
     ),
     declareScopedResources(graph, "scoped rules to models", httpRoutes, (key, route, read) => {
       const to = unique(
-        (read.get(attachments, key) ?? []).flatMap((each) => (each.error === undefined ? [each.gateway] : [])),
+        (read.get(attachments, key) ?? []).flatMap((each) => (each.error === undefined ? each.gateways : [])),
       );
       return scopeTo(to, backendsOfRules(route));
     }),

@@ -58,7 +58,7 @@ export function attachRoute(route: AttachableRoute, kind: string, context: Attac
     const key = `${parentKind} ${nameKey(parent)}`;
     parents.set(
       key,
-      merged(parents.get(key), { gateway: owner?.gateway ?? nameKey(parent), ref: parent, at, ...found }),
+      merged(parents.get(key), { gateways: [owner?.gateway ?? nameKey(parent)], ref: parent, at, ...found }),
     );
   }
   return [...parents.values()];

@@ -74,7 +74,8 @@ export function declareAttachments(
 ): Collection<readonly ParentView[]> {
   return graph.derive(`${kind} attachments`, candidates, (key, parents, read): readonly ParentView[] =>
     parents.map((parent) => {
-      const lost = read.get(conflicts, parent.gateway);
+      const [gateway = ""] = parent.gateways;
+      const lost = read.get(conflicts, gateway);
       return lost === undefined
         ? parent
         : withoutConflicts(parent, (listener) => lost[conflictKey(listener, kind, key)]);

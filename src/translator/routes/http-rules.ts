@@ -12,18 +12,21 @@ import {
   HttpRuleSchema,
   WeightedBackendSchema,
   type HttpMatch,
+  type HttpRoute,
   type HttpRule,
   type WeightedBackend,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Reason } from "../../api/conditions.ts";
 import { objectId, type KubeObject } from "../../api/object.ts";
-import { createdAtMs, GATEWAY_GROUP } from "../../api/refs.ts";
+import { createdAtMs, GATEWAY_GROUP, nameKey } from "../../api/refs.ts";
 import { resourceOf } from "../../ir/encode.ts";
 import { routeKey } from "../../ir/keys.ts";
 import type { Read } from "../../lib/collections/graph.ts";
 import type { ParentView, ConditionError, RouteError } from "../shared/views.ts";
 import { resolveBackend, type BackendCollections, type BackendReference } from "../references/backend-refs.ts";
 import { irRef } from "../references/refs.ts";
+import { isDelegation } from "./delegation/outline.ts";
+import { translateDelegation, type Delegation } from "./delegation/translate.ts";
 import { translateFilters, type FilterPlace } from "./filters.ts";
 import type { Report } from "./matches.ts";
 import { irParents, type TranslatedRoute } from "./route.ts";
@@ -37,6 +40,8 @@ export interface RuleContext extends RouteContext {
   readonly name: string;
   readonly at: number;
   readonly parents: readonly ParentView[];
+  /** Set for HTTPRoutes, which may delegate to others. */
+  readonly delegation?: Delegation;
   readonly read: Read;
   report(error: RouteError): void;
 }
@@ -49,13 +54,13 @@ export interface PlainRule {
 }
 
 interface RouteObject<Rule> extends KubeObject {
-  readonly spec: { readonly rules?: readonly Rule[] };
+  readonly spec: { readonly rules?: readonly Rule[]; readonly hostnames?: readonly string[] };
 }
 
 export function translateRoute<Rule>(
   route: RouteObject<Rule>,
   parents: readonly ParentView[],
-  context: Pick<RuleContext, "kind" | "read" | keyof RouteContext>,
+  context: Pick<RuleContext, "kind" | "read" | "delegation" | keyof RouteContext>,
   translate: (rule: Rule | Record<string, never>, context: RuleContext) => HttpRule,
 ): TranslatedRoute {
   const id = objectId(route);
@@ -76,8 +81,20 @@ export function translateRoute<Rule>(
     createdAtMs: BigInt(createdAtMs(route)),
     parents: irParents(parents),
     rules,
+    ...membershipOf(nameKey(id), route.spec.hostnames, context),
   });
   return { resource: resourceOf("HttpRoute", message), backends: backendsOf(rules), errors };
+}
+
+/** Returns the groups of a route that others delegate to, and the hosts on which it serves there. */
+function membershipOf(
+  route: string,
+  hostnames: readonly string[] = [],
+  { delegation, read }: Pick<RuleContext, "delegation" | "read">,
+): Pick<HttpRoute, "groups" | "hostnames"> {
+  const { groups = [] } = (delegation && read.get(delegation.memberships, route)) ?? {};
+  if (groups.length === 0) return { groups: [], hostnames: [] };
+  return { groups: groups.map(({ group }) => group), hostnames: hostnames.map((host) => host.toLowerCase()) };
 }
 
 function backendsOf(rules: readonly HttpRule[]): string[] {
@@ -137,6 +154,9 @@ function translateBackendRefs({ backendRefs = [] }: PlainRule, context: RuleCont
 }
 
 function translateBackendRef(ref: HTTPBackendRef, path: string, context: RuleContext): WeightedBackend {
+  const { delegation } = context;
+  if (delegation !== undefined && isDelegation(ref))
+    return translateDelegation(ref, { ...context, delegation, report: (error) => context.report({ path, ...error }) });
   const target = resolve(ref, context);
   const { filters, errors } = translateFilters(ref.filters, filterPlace("backendRef", context));
   for (const { harmless: _harmless, ...error } of errors) context.report({ ...error, path: `${path}.${error.path}` });

@@ -16,6 +16,7 @@ import type { Read } from "../../lib/collections/graph.ts";
 import type { ReadableGroups } from "../../lib/collections/groups.ts";
 import { parseDuration } from "../../lib/time/duration.ts";
 import type { ParentView } from "../shared/views.ts";
+import type { Delegation } from "./delegation/translate.ts";
 import { findModelConflict, findModelRuleError, isModelRule, modelsKeyOfRule } from "./model-rule.ts";
 import { MOST_ATTEMPTS } from "../policies/retry.ts";
 import { translateMatches } from "./matches.ts";
@@ -23,6 +24,7 @@ import { translateRoute, translateRule, type RouteContext, type RuleContext } fr
 import type { TranslatedRoute } from "./route.ts";
 
 export interface HttpRouteContext extends RouteContext {
+  readonly delegation: Delegation;
   /** Models that are attached to a listener itself, by listener. */
   readonly directModels: ReadableGroups;
 }

@@ -10,7 +10,7 @@ import type { AttachableRoute } from "./attach.ts";
 import type { ParentView } from "../shared/views.ts";
 import type { BackendCollections } from "../references/backend-refs.ts";
 import type { RouteStatusInput, StatusInput } from "../shared/status-input.ts";
-import { gatewaysByUse, type RouteVisibility } from "../references/visibility.ts";
+import { gatewaysByUse, union, type RouteVisibility } from "../references/visibility.ts";
 import type { TranslatedRoute } from "./route.ts";
 import { declareScopedResources, scopeTo } from "../shared/scoped-resources.ts";
 import type { ScopedResource } from "../shared/resource-store.ts";
@@ -79,9 +79,7 @@ function routeVisibility(
 ): RouteVisibility {
   return {
     key: translated.resource.key,
-    gateways: [
-      ...new Set(parents.filter((parent) => parent.error === undefined).map((parent) => parent.gateway)),
-    ].sort(),
+    gateways: union(parents.map(({ error, gateways }) => (error === undefined ? gateways : []))),
     rules: (route.spec.rules ?? []).flatMap((rule) => rule.name ?? []),
     isEveryRuleNamed: (route.spec.rules ?? []).every(({ name }) => name !== undefined),
     backends: translated.backends,

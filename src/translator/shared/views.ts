@@ -82,14 +82,14 @@ export interface ListenerSetView {
 export type RouteError = ConditionError & { readonly path: string };
 
 export interface ParentView {
-  /** Key ("namespace/name") of the Gateway. */
-  readonly gateway: string;
+  /** Keys ("namespace/name") of the Gateways: one of a Gateway or ListenerSet, those of all its own of a route. */
+  readonly gateways: readonly string[];
   /** The parent as the status names it: without section and port. */
   readonly ref: { readonly group: string; readonly kind: string; readonly namespace: string; readonly name: string };
   readonly listeners: readonly AttachedListener[];
   /** Explains why the route is attached to no listener; undefined when it is attached to one. */
   readonly error: ConditionError | undefined;
-  /** Index in `parentRefs` of the first reference to this parent, which the error is about. */
+  /** Index in `parentRefs` of the first reference to this parent, which the error is about; -1 when none names it. */
   readonly at: number;
 }
 
@@ -154,9 +154,7 @@ export interface PoolView {
 }
 
 /** One parent object of a model, with all references to it. */
-export interface ModelParent extends Omit<ParentView, "gateway" | "listeners"> {
-  /** Gateways ("namespace/name") that serve the model because of this parent. */
-  readonly gateways: readonly string[];
+export interface ModelParent extends Omit<ParentView, "listeners"> {
   /** Keys of the Backends that offer the model. */
   readonly backends: readonly string[];
 }

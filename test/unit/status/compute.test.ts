@@ -134,7 +134,7 @@ test("a refused policy is not attached on the Gateway whose data plane refused i
 
 test("a refused route stays attached and has a translation error on that Gateway alone", () => {
   const parent = (name: string) => ({
-    gateway: `default/${name}`,
+    gateways: [`default/${name}`],
     ref: { group: "gateway.networking.k8s.io", kind: "Gateway", namespace: "default", name },
     listeners: [],
     error: undefined,

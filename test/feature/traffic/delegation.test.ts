@@ -1,0 +1,54 @@
+/** HTTPRoutes that delegate to HTTPRoutes, from files: every tree of the table, step by step. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { objectId, objectKey, type KubeObject } from "../../../src/api/object.ts";
+import { computeStatus } from "../../../src/status/compute.ts";
+import type { Translator } from "../../../src/translator/translator.ts";
+import { TREE_NAMESPACES } from "../../support/fixtures/delegation/tree.ts";
+import { TREES } from "../../support/fixtures/delegation/trees.ts";
+import { answerTo, describeParents, startTreeEcho } from "../../support/gateway/delegation.ts";
+import { documents, GATEWAY, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
+
+function textOf(objects: Iterable<KubeObject>): string {
+  return [...objects].map((object) => JSON.stringify(object)).join("\n---\n");
+}
+
+/** @param id "namespace/name" of an HTTPRoute */
+function parentsOf(translator: Translator, id: string): string[] {
+  const [namespace = "", name = ""] = id.split("/");
+  const input = translator.statusInput({ group: "gateway.networking.k8s.io", kind: "HTTPRoute", namespace, name });
+  if (input === undefined) return [];
+  const status = computeStatus(input, {
+    controllerName: "gwproxy.dev/gwproxy",
+    acknowledged: () => true,
+    hasDataPlane: () => true,
+    nackReason: () => undefined,
+  });
+  assert.ok(status.form === "listed");
+  return describeParents(status.entries.map(({ ref, conditions }) => ({ parentRef: ref, conditions })));
+}
+
+for (const { name, steps } of TREES)
+  test(`delegation to ${name}`, async (t) => {
+    const context = contextOf(t);
+    const port = await startTreeEcho(context);
+    const backends = TREE_NAMESPACES.map((namespace) =>
+      staticBackend("echo", port).replace("{name: echo}", `{name: echo, namespace: ${namespace}}`),
+    );
+    const fixed = documents(GATEWAY, ...backends);
+    const gateway = await startGateway(context, fixed);
+    const objects = new Map<string, KubeObject>();
+    for (const { title, apply = [], remove = [], requests, status } of steps) {
+      for (const object of apply) objects.set(objectKey(objectId(object)), object);
+      for (const [key, object] of objects) {
+        const { kind, namespace, name: own } = objectId(object);
+        if (remove.includes(`${kind} ${namespace}/${own}`)) objects.delete(key);
+      }
+      await gateway.change(documents(fixed, textOf(objects.values())));
+      for (const [request, answer] of Object.entries(requests))
+        assert.equal(await answerTo(gateway.url(), request), answer, `${title}: ${request}`);
+      for (const [route, lines] of Object.entries(status))
+        assert.deepEqual(parentsOf(gateway.translator, route), [...lines].sort(), `${title}: status of ${route}`);
+    }
+  });

@@ -1,0 +1,40 @@
+/** Compares requests and statuses with a step of `test/support/fixtures/delegation/trees.ts`. */
+import { call } from "../clients/http.ts";
+import { startUpstream } from "../servers/upstream.ts";
+
+/** Starts the server that the trees' backends `echo` lead to. @returns its port */
+export async function startTreeEcho(context: { after(close: () => unknown): void }): Promise<number> {
+  const upstream = await startUpstream((request, response) =>
+    response.end(`${request.url} ${request.headers["x-rule"] ?? "-"} ${request.headers["x-policy"] ?? "-"}`),
+  );
+  context.after(() => upstream.close());
+  return upstream.port;
+}
+
+/** @param request such as "POST /path host=other.test x-team=a" */
+export async function answerTo(url: string, request: string): Promise<string> {
+  const words = request.split(" ");
+  const method = words[0]?.startsWith("/") === true ? "GET" : (words.shift() ?? "GET");
+  const [path = "/", ...fields] = words;
+  const headers = Object.fromEntries(fields.map((field) => field.split("=", 2) as [string, string]));
+  const { status, body } = await call(`${url}${path}`, { method, headers });
+  return status === 200 ? body : String(status);
+}
+
+interface RouteStatusEntry {
+  readonly parentRef: Readonly<Record<string, unknown>>;
+  readonly conditions: readonly { readonly type: string; readonly status: string; readonly reason: string }[];
+}
+
+/** Returns one line for each parent, such as "HTTPRoute a/parent Accepted not BackendNotFound", sorted. */
+export function describeParents(entries: readonly RouteStatusEntry[]): string[] {
+  return entries
+    .map(({ parentRef, conditions }) => {
+      const [accepted, resolved] = ["Accepted", "ResolvedRefs"].map((wanted) => {
+        const found = conditions.find(({ type }) => type === wanted);
+        return found?.status === "True" ? found.reason : `not ${found?.reason}`;
+      });
+      return `${parentRef["kind"]} ${parentRef["namespace"]}/${parentRef["name"]} ${accepted} ${resolved}`;
+    })
+    .sort();
+}
