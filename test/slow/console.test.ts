@@ -66,6 +66,7 @@ async function startConsole(t: TestContext, more: readonly Resource[] = [], toke
       const sources = { state, applied, pending, source: "files" as const, version: "1.2.3", read, now: new Date() };
       return buildConsoleData(sources, query);
     },
+    watch: (options) => plane.proxy.watch(options),
     filter,
     log: createLogger(filter, () => undefined),
     drain: () => Promise.resolve(),

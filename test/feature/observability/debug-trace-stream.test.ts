@@ -85,6 +85,7 @@ async function startAdmin(t: TestContext, { proxy }: DataPlane): Promise<string>
     state: () => Promise.resolve({}),
     explain: () => Promise.resolve([]),
     watch: (options) => proxy.watch(options),
+    console: () => Promise.resolve({}),
     filter,
     log: createLogger(filter, () => undefined),
     drain: () => Promise.resolve(),
