@@ -2,9 +2,16 @@
 import assert from "node:assert/strict";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { create } from "@bufbuild/protobuf";
 import { ListRootsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { BackendSchema, McpBackendSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { resourceOf } from "../../../src/ir/encode.ts";
+import type { Resource } from "../../../src/ir/resource.ts";
 import { connectMcp, INITIALIZE, post } from "../../support/clients/mcp.ts";
+import { listener, route as irRoute, to } from "../../support/gateway/data-plane.ts";
 import { documents, GATEWAY, route, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
+import { startWorkers } from "../../support/gateway/workers.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { startSseMcpServer } from "../../support/servers/sse-mcp-server.ts";
 
@@ -60,6 +67,46 @@ prove(PROTOCOL, "a session whose stream was cut is entered anew", async (context
   const called = await client.callTool({ name: "echo", arguments: { text: "again" } });
   assert.deepEqual(called.content, [{ type: "text", text: "test: again" }]);
 });
+
+test("threads share the stream of a session, so that each answer reaches the question", async (t) => {
+  const server = await startSseMcpServer(t);
+  const plane = await startWorkers(t, resources(server.port));
+  const fetchAlone: typeof fetch = (input, init) => {
+    const headers = new Headers(init?.headers);
+    // Each request has a connection of its own, which either thread may get.
+    headers.set("connection", "close");
+    return fetch(input, { ...init, headers });
+  };
+  const { client, transport } = await connectMcp(
+    t,
+    `${plane.url}/mcp`,
+    (each) => each.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: "file:///home" }] })),
+    { fetch: fetchAlone },
+  );
+  for (let at = 0; at < 12; at++) {
+    const asked = await client.callTool({ name: "ask", arguments: {} });
+    assert.deepEqual(asked.content, [{ type: "text", text: "file:///home" }]);
+  }
+  const calls = Array.from({ length: 30 }, () => client.callTool({ name: "echo", arguments: { text: "a" } }));
+  for (const { content } of await Promise.all(calls)) assert.deepEqual(content, [{ type: "text", text: "test: a" }]);
+  assert.equal(server.calls.filter((each) => each === "GET /sse").length, 1);
+  server.cut();
+  while (server.open() > 0) await new Promise(setImmediate);
+  for (let at = 0; at < 12; at++) {
+    const asked = await client.callTool({ name: "ask", arguments: {} });
+    assert.deepEqual(asked.content, [{ type: "text", text: "file:///home" }]);
+  }
+  assert.equal(server.open(), 1);
+  await transport.terminateSession();
+  while (server.open() > 0) await new Promise(setImmediate);
+});
+
+function resources(port: number): Resource[] {
+  const place = { case: "static", value: { host: "127.0.0.1", port } } as const;
+  const mcp = create(McpBackendSchema, { targets: [{ name: "one", path: "/sse", place, legacySse: true }] });
+  const backend = create(BackendSchema, { key: "backend/default/tools", kind: { case: "mcp", value: mcp } });
+  return [listener(), irRoute("r", [to("tools")]), resourceOf("Backend", backend)];
+}
 
 /** Endpoint events, and what the posts to them end with. */
 const BROKEN = [

@@ -36,8 +36,12 @@ export interface Session {
   /** Log level that the client asked for, as JSON text, and resources that it subscribed to, by target: for healing. */
   logLevel: string | undefined;
   readonly subscriptions: Map<string, Set<string>>;
-  /** Looks whether another thread has healed the session with a target. @returns true when it has */
-  refresh(target: string): boolean;
+  /**
+   * Looks whether another thread has healed the session with a target.
+   * @param lostId id that the target no longer knows, besides the one in use
+   * @returns true when it has
+   */
+  refresh(target: string, lostId?: string): boolean;
   /** Called when a target got a new session: the other threads of the replica then find it. */
   healed(target: string): void;
 }

@@ -184,10 +184,10 @@ export class LiveSession implements Session {
   }
 
   /** Another thread may have healed the session since: what it was given then counts. */
-  refresh(name: string): boolean {
+  refresh(name: string, lostId?: string): boolean {
     const own = this.target(name);
     const healed = this.#healed(name);
-    if (healed === undefined || healed.id === own.id) return false;
+    if (healed === undefined || healed.id === own.id || healed.id === lostId) return false;
     Object.assign(own, { ...healed, entered: true, isLost: false });
     return true;
   }

@@ -15,6 +15,35 @@ export interface ThreadProtocol {
   readonly enterClient: { readonly ask: ClientKey & { readonly session: string }; readonly answer: boolean };
   /** Begins to send what targets say on their own. */
   readonly listenForClient: { readonly ask: ClientKey; readonly answer: undefined };
+  /** Looks for the stream to a target. */
+  readonly findTarget: { readonly ask: TargetKey; readonly answer: boolean };
+  /** Begins to read a stream to a target: the response to a request, or what the target says on its own. */
+  readonly readTarget: {
+    readonly ask: TargetKey & { readonly id: string | undefined };
+    readonly answer: TargetReader;
+  };
+  /** Waits for the next message of a reader. */
+  readonly nextOfTarget: { readonly ask: number; readonly answer: TargetMessageAnswer };
+  readonly leaveTarget: { readonly ask: number; readonly answer: undefined };
+  readonly closeTarget: { readonly ask: string; readonly answer: undefined };
+}
+
+interface TargetKey {
+  readonly key: string;
+  /** Endpoint and path that the stream must be from. */
+  readonly place: string;
+}
+
+/** What begins to be read; without a number nothing is, because the stream is over or refuses to. */
+export interface TargetReader {
+  readonly reader: number | undefined;
+  readonly refusal: string | undefined;
+}
+
+/** The bytes of a message; without them nothing more comes. */
+export interface TargetMessageAnswer {
+  readonly bytes: Uint8Array | undefined;
+  readonly failure: string | undefined;
 }
 
 interface ClientKey {

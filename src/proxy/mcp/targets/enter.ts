@@ -13,6 +13,9 @@ import type { TargetMessage } from "./target.ts";
 
 type Post = (out: TargetMessage, own: TargetSession, caller: RoutedExchange) => Promise<TargetAnswer>;
 
+/** Ends a session with the target, and leaves that of the client alone. */
+type Leave = (own: Readonly<TargetSession>, session: Session, caller: RoutedExchange) => Promise<void>;
+
 /** Subscriptions that are kept per session and target for healing; further ones are lost with a target's session. */
 const MAX_SUBSCRIPTIONS = 1_024;
 
@@ -24,10 +27,12 @@ export function sessionLost(): McpError {
 export class EnteringTarget {
   readonly #name: string;
   readonly #post: Post;
+  readonly #leave: Leave;
 
-  constructor(name: string, post: Post) {
+  constructor(name: string, post: Post, leave: Leave) {
     this.#name = name;
     this.#post = post;
+    this.#leave = leave;
   }
 
   /** Enters the session unless it is entered. @param isGone whether the endpoint of the session is gone */
@@ -47,18 +52,16 @@ export class EnteringTarget {
   async heal(session: Session, own: TargetSession, caller: RoutedExchange, lostId: string | undefined): Promise<void> {
     if (own.id !== lostId || !own.entered || session.refresh(this.#name))
       return this.ensure(session, own, caller, false);
-    await this.enterAnew(session, own, caller);
-    session.healed(this.#name);
-  }
-
-  /** Enters a session again that is lost to this thread alone, and repeats what the client set in it. */
-  async enterAnew(session: Session, own: TargetSession, caller: RoutedExchange): Promise<void> {
     own.entered = false;
     own.id = undefined;
     own.endpoint = undefined;
     own.isLost = true;
     await this.ensure(session, own, caller, false);
+    const entered = { ...own };
+    // Another thread has entered it meanwhile. What a server says to its client must have one session to come from.
+    if (session.refresh(this.#name, lostId)) return this.#leave(entered, session, caller);
     await this.#restore(session, own, caller);
+    session.healed(this.#name);
   }
 
   /** Notes what a client set in its session and the target would forget with it. */

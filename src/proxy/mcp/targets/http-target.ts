@@ -44,7 +44,7 @@ export class HttpTarget implements Target {
     this.#pick = compileEndpoint(node, settings, deps);
     this.#rule = new HealthRule(settings.health, deps);
     this.#deps = deps;
-    this.#entering = new EnteringTarget(this.name, this.#post.bind(this));
+    this.#entering = new EnteringTarget(this.name, this.#post.bind(this), this.#leave.bind(this));
   }
 
   async send(out: TargetMessage, session: Session, caller: RoutedExchange): Promise<McpAnswer> {
@@ -87,10 +87,16 @@ export class HttpTarget implements Target {
   /** Never fails: a target that does not end the session ends it by its own time limit. */
   async end(session: Session, caller: RoutedExchange): Promise<void> {
     const own = session.target(this.name);
-    const { id } = own;
-    if (id === undefined) return;
+    if (own.id === undefined) return;
+    const left = { ...own };
     own.id = undefined;
     own.entered = false;
+    await this.#leave(left, session, caller);
+  }
+
+  async #leave(own: Readonly<TargetSession>, session: Session, caller: RoutedExchange): Promise<void> {
+    const { id } = own;
+    if (id === undefined) return;
     try {
       const endpoint = this.#pick(this.isPinned ? own.endpoint : undefined);
       if (endpoint === undefined) return;

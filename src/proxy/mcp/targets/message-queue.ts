@@ -20,6 +20,10 @@ export class MessageQueue implements AsyncIterable<Message> {
     this.#onCancel = onCancel;
   }
 
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   /** Resolves when there is room for a further message. What comes after the end is dropped. */
   async push(message: Message): Promise<void> {
     if (this.#isOver) return;

@@ -1,7 +1,7 @@
 /**
  * A target that speaks HTTP+SSE of 2024-11-05: each session has an event stream that carries all answers, and messages
- * are posted to the address that it names. The stream belongs to one thread: another thread of the replica enters the
- * session on a stream of its own. `compile-target.ts` creates it.
+ * are posted to the address that it names. The stream belongs to one thread, which the id of the session names; other
+ * threads of the replica read it there. `compile-target.ts` creates it.
  */
 import type { BackendSettings, McpTarget } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
@@ -23,10 +23,13 @@ import { accepted, passOn, readAnswer, type TargetAnswer } from "./read-answer.t
 import { sendCall, toMcpError } from "./send-call.ts";
 import { spanOf } from "./span-of-message.ts";
 import type { SseConnection } from "./sse-connection.ts";
-import { connectionsOf, type SseConnections } from "./sse-connections.ts";
+import { connectionsOf, type SseConnections, type SseStream } from "./sse-connections.ts";
 import type { McpAnswer, Target, TargetMessage } from "./target.ts";
 import { withTraceContext } from "./trace-context.ts";
 import { leaveUnlessResult } from "./leave-unless-result.ts";
+
+/** A session that another thread has entered anew may be lost again when it is looked for. */
+const MAX_ENTRIES = 3;
 
 /** What a post led to: the messages up to the response to a request, nothing to wait for, or a refusal. */
 type Posted = MessageQueue | Extract<TargetAnswer, { kind: "accepted" | "refused" }>;
@@ -51,15 +54,16 @@ export class SseTarget implements Target {
     this.#rule = new HealthRule(settings.health, deps);
     this.#deps = deps;
     this.#connections = connectionsOf(deps.sessions);
-    this.#entering = new EnteringTarget(this.name, this.#postForEntering.bind(this));
+    this.#entering = new EnteringTarget(this.name, this.#postForEntering.bind(this), this.#leave.bind(this));
   }
 
   async send(out: TargetMessage, session: Session, caller: RoutedExchange): Promise<McpAnswer> {
     const own = session.target(this.name);
     const { method, kind } = out.message;
     if (method === "initialize") return this.#initialize(out, own, caller);
-    // A notification needs no stream of this thread, and must not open one.
     if (kind === "request" || own.id === undefined) await this.#ensure(session, own, caller);
+    // Other messages need no stream and must not open one, but another thread may have entered the session anew.
+    else session.refresh(this.name);
     const answer = toAnswer(await this.#post(out, own, caller));
     this.#entering.remember(out, session);
     return answer;
@@ -68,17 +72,21 @@ export class SseTarget implements Target {
   async listen(session: Session, caller: RoutedExchange): Promise<McpAnswer> {
     const own = session.target(this.name);
     await this.#ensure(session, own, caller);
-    const queue = this.#connection(own)?.listen();
+    const queue = await (await this.#stream(own))?.listen();
     if (queue === undefined) throw sessionLost();
     return { ...accepted(), status: 200, messages: queue, cancel: () => queue.cancel() };
   }
 
-  end(session: Session): Promise<void> {
+  async end(session: Session): Promise<void> {
     const own = session.target(this.name);
-    this.#connection(own)?.close();
+    const left = { ...own };
     own.id = undefined;
     own.entered = false;
-    return Promise.resolve();
+    await this.#leave(left);
+  }
+
+  async #leave(own: Readonly<TargetSession>): Promise<void> {
+    (await this.#stream(own))?.close();
   }
 
   async #initialize(out: TargetMessage, own: TargetSession, caller: RoutedExchange): Promise<McpAnswer> {
@@ -103,28 +111,26 @@ export class SseTarget implements Target {
         status: 400,
       });
     if (!own.entered || own.entering !== undefined) return this.#entering.ensure(session, own, caller, false);
-    if (this.#connection(own) === undefined) await this.#entering.enterAnew(session, own, caller);
+    for (let tries = 0; tries < MAX_ENTRIES && (await this.#stream(own)) === undefined; tries++)
+      await this.#entering.heal(session, own, caller, own.id);
   }
 
   /** Returns the stream of a session. One from a place that the target has left is closed. */
-  #connection({ id = "", endpoint: pinned }: TargetSession): SseConnection | undefined {
-    const connection = this.#connections.get(id.split(" ", 1)[0] ?? "");
-    if (connection === undefined) return undefined;
+  #stream({ id = "", endpoint: pinned }: TargetSession): Promise<SseStream | undefined> {
     const endpoint = this.#pick(pinned);
-    if (endpoint !== undefined && connection.place === placeOf(endpoint, this.#path)) return connection;
-    connection.close();
-    return undefined;
+    const place = endpoint === undefined ? "" : placeOf(endpoint, this.#path);
+    return this.#connections.find(id.split(" ", 1)[0] ?? "", place);
   }
 
   async #open(own: TargetSession, caller: RoutedExchange): Promise<SseConnection> {
-    this.#connection(own)?.close();
+    (await this.#stream(own))?.close();
     own.endpoint = undefined;
     const endpoint = this.#endpointOf(own);
     const onClose = (closed: SseConnection): void => this.#connections.remove(closed);
     const place = { target: this.name, path: this.#path, endpoint, rule: this.#rule, onClose };
     const { connection, address } = await openSse(place, caller, this.#deps);
     this.#connections.add(connection);
-    own.id = `${connection.key} ${address}`;
+    own.id = `${this.#connections.nameOf(connection)} ${address}`;
     own.endpoint = this.#isService ? endpoint.name : undefined;
     return connection;
   }
@@ -140,9 +146,9 @@ export class SseTarget implements Target {
     const { kind, id } = out.message;
     const endpoint = this.#endpointOf(own);
     const isRequest = kind === "request" && id !== undefined;
-    const connection = isRequest ? this.#connection(own) : undefined;
-    if (isRequest && connection === undefined) throw sessionLost();
-    const queue = isRequest ? connection?.expect(id) : undefined;
+    const stream = isRequest ? await this.#stream(own) : undefined;
+    if (isRequest && stream === undefined) throw sessionLost();
+    const queue = isRequest ? await stream?.expect(id) : undefined;
     if (queue !== undefined) limitQueue(queue, caller, endpoint.http?.requestTimeoutMs);
     try {
       const answer = await this.#call(out, own, endpoint, caller);
