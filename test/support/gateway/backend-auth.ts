@@ -29,7 +29,21 @@ export const ATTACHED_AUTH: AuthPlace = {
     documents(staticBackend("web", port), routePolicy("auth", "web", `  backend: {auth: ${auth}}`)),
 };
 
-export const AUTH_PLACES: readonly AuthPlace[] = [INLINE_AUTH, ATTACHED_AUTH];
+/** A provider that passes requests through as they are. */
+const PROVIDER_AUTH: AuthPlace = {
+  kind: "provider",
+  prefix: "GwBackend spec.ai.groups[].providers[].policies.auth",
+  objects: (port, auth) => `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: web}
+spec:
+  policies: {ai: {routes: {"*": Passthrough}}}
+  ai: {groups: [{providers: [{name: one, llma: {}, host: 127.0.0.1, port: ${port}, policies: {auth: ${auth}}}]}]}
+`,
+};
+
+export const AUTH_PLACES: readonly AuthPlace[] = [INLINE_AUTH, ATTACHED_AUTH, PROVIDER_AUTH];
 
 interface AuthGateway {
   readonly gateway: TestGateway;
