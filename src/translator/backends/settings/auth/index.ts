@@ -1,6 +1,7 @@
 /** Translates `auth` of a backend block: the table of kinds. `connection.ts` uses it. */
 import { create } from "@bufbuild/protobuf";
 import type { BackendAuth as ApiAuth } from "../../../../../generated/types/backend-auth.ts";
+import type { CredentialLocation } from "../../../../../generated/types/common.ts";
 import { BackendAuthSchema, type BackendAuth } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { within, type Report } from "../../../shared/report.ts";
 import type { SettingsContext } from "../context.ts";
@@ -34,12 +35,30 @@ const NAMES = Object.keys(KINDS) as readonly (keyof ApiAuth)[];
 
 /** @returns undefined when the block asks for nothing */
 export function translateAuth(auth: ApiAuth, context: SettingsContext, report: Report): BackendAuth | undefined {
+  warnOfQueries(auth, report);
   const kind = translateKind(auth, context, report);
   if (auth.credentials === undefined) return kind === undefined ? undefined : create(BackendAuthSchema, { kind });
   const further = translateCredentials(auth.credentials, { ...context, report: within(report, "credentials") });
   if ("case" in further) return create(BackendAuthSchema, { kind: further });
   const credentials = [...further];
   return create(BackendAuthSchema, kind === undefined ? { credentials } : { kind, credentials });
+}
+
+/** Queries are written to access logs and sent on in `Referer` fields (RFC 6750 §5.3), which headers are not. */
+function warnOfQueries({ location, jwtSign, oauthTokenExchange, credentials = [] }: ApiAuth, report: Report): void {
+  const places: readonly (readonly [path: string, location: CredentialLocation | undefined])[] = [
+    ["location", location],
+    ["jwtSign.location", jwtSign?.location],
+    ["oauthTokenExchange.location", oauthTokenExchange?.location],
+    ...credentials.map((credential, at) => [`credentials[${at}].location`, credential.location] as const),
+  ];
+  for (const [path, { queryParameter } = {}] of places)
+    if (queryParameter !== undefined)
+      report(
+        `${path}.queryParameter`,
+        "a credential in a query is shown in logs of the servers on its way; use a header if the service takes one",
+        "warning",
+      );
 }
 
 function translateKind(auth: ApiAuth, context: SettingsContext, report: Report): Kind | undefined {
