@@ -107,7 +107,7 @@ test("a data plane starts from what its Deployment says, and one replica of the 
   const context = contextOf(t);
   const server = await startCluster(context);
   const [xds = 0, port = 0, later = 0, measured = 0, ...own] = await freePorts(7);
-  const kubeconfig = await controllerKubeconfig(server);
+  const kubeconfig = await controllerKubeconfig(server, { gatewayClass: { create: false } });
   const reach = ["--xds-service-host", "127.0.0.1", "--xds-service-port", String(xds)];
   // As in a cluster, where TLS and tokens are what is done unless something else is asked for.
   const more = ["--xds-address", `0.0.0.0:${xds}`, ...reach];

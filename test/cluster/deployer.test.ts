@@ -1,7 +1,7 @@
 /** What the controller makes of Gateways on a real API server: objects applied once, put back, taken away, and a status. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { controllerKubeconfig, startCluster, startController } from "../support/kubernetes/cluster.ts";
+import { CHART_FLAGS, controllerKubeconfig, startCluster, startController } from "../support/kubernetes/cluster.ts";
 import { freePort } from "../support/fixtures/free-ports.ts";
 import { eventually, type GwproxyProcess } from "../support/gateway/process.ts";
 import type { ApiServer } from "../testbed/api-server.ts";
@@ -38,7 +38,7 @@ before(async () => {
   const context = { after: (clean: () => void | Promise<void>) => void cleaning.unshift(clean) };
   server = await startCluster(context);
   const kubeconfig = await controllerKubeconfig(server);
-  controller = await startController(context, server, await freePort(), { kubeconfig });
+  controller = await startController(context, server, await freePort(), { kubeconfig, more: CHART_FLAGS });
 });
 
 after(async () => {
@@ -105,7 +105,11 @@ test("a Gateway gets its objects, owned by it, and the address of its Service", 
 
 interface Template {
   readonly metadata: { readonly labels: object };
-  readonly spec: { readonly securityContext: object; readonly containers: readonly object[] };
+  readonly spec: { readonly securityContext?: object; readonly containers: readonly { securityContext: object }[] };
+}
+
+interface Deployment {
+  readonly spec: { readonly template: Template };
 }
 
 /** What the API server says to a Pod in a namespace that enforces the restricted Pod Security Standard; nothing: it may run. */
@@ -126,11 +130,11 @@ test("every pod, that of the controller too, may run where the restricted Pod Se
   for (const [at, name] of names.entries()) {
     const where = ["-n", namespaces[at] ?? ""];
     const text = await server.kubectl(["get", "deployment", name, ...where, "-o", "json"]);
-    const { template } = (JSON.parse(text) as { spec: { template: Template } }).spec;
+    const { template } = (JSON.parse(text) as Deployment).spec; // by its kind
     assert.equal(await refusalOf(template, name), "");
-    const { seccompProfile: _, ...weaker } = template.spec.securityContext as { seccompProfile: object };
-    const without = { ...template, spec: { ...template.spec, securityContext: weaker } };
-    assert.match(await refusalOf(without, name), /violates PodSecurity "restricted:latest": seccompProfile/);
+    const without = JSON.parse(text.replaceAll('"RuntimeDefault"', '"Unconfined"')) as Deployment; // the same
+    const refusal = await refusalOf(without.spec.template, name);
+    assert.match(refusal, /violates PodSecurity "restricted:latest": seccompProfile/);
   }
 });
 

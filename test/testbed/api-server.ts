@@ -5,7 +5,7 @@
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
-import { mkdtemp, readFile } from "node:fs/promises";
+import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -216,6 +216,8 @@ async function startFront({ binaries, directory, guard, certificates, etcd, port
     "--service-cluster-ip-range=10.96.0.0/16",
     "--authorization-mode=RBAC",
     "--endpoint-reconciler-type=none",
+    `--audit-policy-file=${await writeAuditPolicy(directory)}`,
+    `--audit-log-path=${join(directory, AUDIT_LOG)}`,
     // Without controllers nothing makes the service accounts that pods would need; no pod ever runs here.
     "--disable-admission-plugins=ServiceAccount",
   ];
@@ -230,6 +232,17 @@ async function startFront({ binaries, directory, guard, certificates, etcd, port
     await sleep(100);
   }
   return child;
+}
+
+/** File in the server's folder with the requests of our programs' accounts, an event in each line. */
+export const AUDIT_LOG = "audit.log";
+
+async function writeAuditPolicy(directory: string): Promise<string> {
+  const users = ["gwproxy", "gwproxy-webhook"].map((name) => `system:serviceaccount:gwproxy-system:${name}`);
+  const rules = [{ level: "Metadata", users, omitStages: ["RequestReceived"] }, { level: "None" }];
+  const path = join(directory, "audit-policy.yaml");
+  await writeFile(path, JSON.stringify({ apiVersion: "audit.k8s.io/v1", kind: "Policy", rules }));
+  return path;
 }
 
 async function isReady(port: number, certificates: Certificates): Promise<boolean> {

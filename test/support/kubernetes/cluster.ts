@@ -6,6 +6,7 @@ import { startApiServer, type ApiServer } from "../../testbed/api-server.ts";
 import { gatewayApiCrds } from "./gateway-api-crds.ts";
 import { startGwproxy, type GwproxyProcess } from "../gateway/process.ts";
 import type { ProofContext } from "../proofs/prove.ts";
+import { renderChart } from "./chart.ts";
 
 const CRDS = join(import.meta.dirname, "../../../crds");
 
@@ -38,9 +39,16 @@ export async function startCluster(context: Pick<ProofContext, "after">): Promis
   return server;
 }
 
-/** @returns the path of a kubeconfig with only the rights of the controller's service account */
-export async function controllerKubeconfig(server: ApiServer): Promise<string> {
-  await server.kubectl(["apply", "-f", join(import.meta.dirname, "../../testbed/manifests/gwproxy.yaml")]);
+/** Flags that the chart gives to the controller as variables. */
+export const CHART_FLAGS: readonly string[] = ["--create-gateway-class", "false", "--deployment-name", "gwproxy"];
+
+/**
+ * Installs the chart without its webhook, which no pod would serve.
+ * @returns the path of a kubeconfig with only the rights of the controller's service account
+ */
+export async function controllerKubeconfig(server: ApiServer, values: object = {}): Promise<string> {
+  const objects = await renderChart({ webhook: { enabled: false }, ...values }, ["--skip-tests"]);
+  await server.kubectl(["apply", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }));
   const token = await server.kubectl(["create", "token", "gwproxy", "-n", "gwproxy-system"]);
   const config = JSON.parse(await readFile(server.kubeconfig, "utf8")) as { users: readonly { name: string }[] };
   config.users = config.users.map(({ name }) => ({ name, user: { token } }));
