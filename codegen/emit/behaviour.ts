@@ -32,7 +32,7 @@ function admin(): string {
     "",
     ...table(["path", "methods", "what it does"], rows),
     "",
-    "`/debug/trace` is described in [following requests](../admin.md).",
+    "[The admin server](../admin.md) describes the answers.",
     "",
     "`/explain` answers with a list, one entry for each listener that the route is bound to: `route`, `listener` and `rules`. A rule has",
     "`refuses` when every request to it is answered with that error, and `policies` in [order](order.md), those that run before a route",

@@ -6,6 +6,7 @@ import type { DataPlaneOptions } from "./options.ts";
 import { readFile } from "node:fs/promises";
 import { startMetricsServer, startReadinessServer } from "../admin/probe-servers.ts";
 import { startAdminServer } from "../admin/server.ts";
+import type { ApplyResult, ResourceUpdate } from "../ir/resource.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import { FatalError, messageOf } from "../lib/errors.ts";
 import { OwnListeners } from "../lib/network/own-listeners.ts";
@@ -22,10 +23,13 @@ import { buildConsoleData } from "./console-data.ts";
 import { configDump } from "./dump.ts";
 import { createLineOutput } from "./line-output.ts";
 import type { ProcessLog } from "./process.ts";
+import { SyncReport } from "./sync-report.ts";
 import { createShutdown, drainTimes } from "./shutdown.ts";
 
 export interface DataPlane {
   readonly proxy: Proxy;
+  /** Applies an update, and notes for the dump what became of it. */
+  apply(update: ResourceUpdate): Promise<ApplyResult>;
   /** Names of the steps that readiness still waits for; the process is ready when it is empty. */
   readonly pending: Set<string>;
   /** Stops in stages (shutdown.ts): readiness fails, connections are drained, then everything is closed. */
@@ -58,6 +62,7 @@ export async function startDataPlane(
   const { proxy, filterChanged, end } = await serve(options, processLog, { metrics, ownListeners });
   const pending = new Set(["configuration"]);
   const applied = new AppliedUpdates();
+  const sync = new SyncReport();
   observeProcess(metrics);
   observeThread(metrics, "main");
   metrics.observe("config_synchronized", () => [{ values: [], value: pending.has("configuration") ? 0 : 1 }]);
@@ -73,8 +78,7 @@ export async function startDataPlane(
     await startAdminServer({
       address: options.adminAddress,
       token: adminToken,
-      state: async () =>
-        configDump(await proxy.state(), { bindAddress: options.bindAddress, logging: printLogFilter(filter) }),
+      state: async () => configDump(await proxy.state(), { config: settingsOf(options, printLogFilter(filter)), sync }),
       explain: (name) => proxy.explain(name),
       async console(query) {
         await proxy.refresh();
@@ -102,6 +106,12 @@ export async function startDataPlane(
   for (const { bound } of servers) ownListeners.add(bound);
   return {
     proxy,
+    async apply(update) {
+      const result = await proxy.apply(update);
+      sync.note(update, result);
+      applied.record(update, result);
+      return result;
+    },
     pending,
     metrics,
     applied,
@@ -113,6 +123,15 @@ export async function startDataPlane(
       await Promise.all(servers.map((server) => server.close()));
     },
   };
+}
+
+/** Returns the effective settings of the process, without secrets. */
+function settingsOf(
+  { bindAddress, workers, adminAddress, metricsAddress, readinessAddress, logFormat, trustedProxies }: DataPlaneOptions,
+  logging: string,
+): object {
+  const addresses = { admin: adminAddress, metrics: metricsAddress, readiness: readinessAddress };
+  return { bindAddress, workers, addresses, logging, logFormat, trustedProxies };
 }
 
 /**

@@ -24,11 +24,7 @@ export async function runProxy(options: ProxyOptions, terminal: Terminal): Promi
     ...(options.xdsToken === undefined ? {} : { token: tokenFrom(options.xdsToken) }),
     gateway: options.gateway,
     log: process.log.child("xds"),
-    async apply(update) {
-      const result = await plane.proxy.apply(update);
-      plane.applied.record(update, result);
-      return result;
-    },
+    apply: (update) => plane.apply(update),
     meter: {
       message: (typeUrl, bytes) => plane.metrics.controller.message(typeUrl, bytes),
       ended: (reason) => plane.metrics.controller.ended(reason),

@@ -39,10 +39,9 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
     log,
     source,
     translator,
-    proxy: plane.proxy,
+    proxy: plane,
     ownListeners: plane.ownListeners,
     onApplied(update, result) {
-      plane.applied.record(update, result);
       for (const listener of plane.proxy.listeners()) {
         if (listening.has(listener.bind)) continue;
         listening.add(listener.bind);

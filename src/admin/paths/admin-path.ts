@@ -6,7 +6,7 @@ import type { LogFilter, Logger } from "../../lib/log.ts";
 
 export interface AdminContext {
   /** Returns the content of /config_dump; secrets are masked already. */
-  readonly state: () => Promise<unknown>;
+  readonly state: () => Promise<object>;
   /** Returns the routes of a name ("namespace/name") with the policies of their rules; empty when there is none. */
   readonly explain: (name: string) => Promise<readonly ExplainedRoute[]>;
   /** Returns the content of /console/data. */

@@ -1,8 +1,16 @@
-/** `/config_dump`: the configuration that the data plane runs. */
-import { json } from "../http.ts";
+/** `/config_dump`: the configuration that the data plane runs, whole or one section of it. */
+import { getQuery } from "h3";
+import { json, text } from "../http.ts";
 import type { AdminPath } from "./admin-path.ts";
 
 export const configDump: AdminPath = {
-  help: "the configuration in force, as JSON",
-  get: async (_event, { state }) => json(await state()),
+  help: "the configuration in force, as JSON; ?section=NAME: one key of it alone",
+  async get(event, { state }) {
+    const { section } = getQuery(event);
+    const dump = await state();
+    if (section === undefined) return json(dump);
+    const entry = Object.entries(dump).find(([name]) => name === section);
+    if (entry !== undefined) return json(Object.fromEntries([entry]));
+    return text(`unknown section; use one of ${Object.keys(dump).join(", ")}\n`, 400);
+  },
 };

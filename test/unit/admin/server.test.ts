@@ -16,7 +16,7 @@ async function admin(
   const quits: string[] = [];
   const server = await startAdminServer({
     address: LOOPBACK,
-    state: () => Promise.resolve({ binds: [] }),
+    state: () => Promise.resolve({ binds: [], config: {} }),
     explain: (name) =>
       Promise.resolve(name === "default/shop" ? [{ listener: "a", rules: [{ rule: "0" }, { rule: "pay" }] }] : []),
     console: (query) => Promise.resolve(query),
@@ -36,7 +36,10 @@ test("the dump is pretty JSON", async (t) => {
   const answer = await call(`${url}/config_dump`);
   assert.equal(answer.status, 200);
   assert.equal(answer.headers["content-type"], "application/json");
-  assert.deepEqual(JSON.parse(answer.body), { binds: [] });
+  assert.deepEqual(JSON.parse(answer.body), { binds: [], config: {} });
+  assert.deepEqual(JSON.parse((await call(`${url}/config_dump?section=binds`)).body), { binds: [] });
+  const unknown = await call(`${url}/config_dump?section=none`);
+  assert.deepEqual([unknown.status, unknown.body], [400, "unknown section; use one of binds, config\n"]);
 });
 
 test("a route is explained, whole or one rule of it, and an unknown one is 404", async (t) => {
