@@ -2,7 +2,8 @@
 import { ProxyError } from "../../../exchange/errors.ts";
 import type { Answer, Choice, StopReason } from "../../conversation/answer.ts";
 import type { CallPart, Part } from "../../conversation/conversation.ts";
-import { countOf, listOf, objectOf, stringOf, type Json, type JsonObject } from "../../shared/json.ts";
+import { readAnswerObject, readAnswerObjects, readAnswerText } from "../../shared/answer-fields.ts";
+import { countOf, objectOf, stringOf, type Json, type JsonObject } from "../../shared/json.ts";
 import type { Facts } from "../../shared/usage.ts";
 import type { ReadContext } from "../chat-format.ts";
 import { readThoughtSignature } from "./thought-signature.ts";
@@ -13,12 +14,12 @@ export function readAnswer(body: JsonObject, { model }: ReadContext): Answer {
     throw new ProxyError("llm_response_invalid", { detail: "a chat completion without a list of choices" });
   const facts: Facts = {};
   learnFacts(body, facts);
-  const choices = body["choices"].map((item, at) => readChoice(objectOf(item) ?? {}, at));
+  const choices = readAnswerObjects(body["choices"], "choices").map(readChoice);
   return { id: stringOf(body["id"]) ?? "", model: facts.model ?? model, choices, facts };
 }
 
 function readChoice(choice: JsonObject, at: number): Choice {
-  const parts = readParts(objectOf(choice["message"]) ?? {});
+  const parts = readParts(readAnswerObject(choice["message"], "message") ?? {});
   const hasCall = parts.some(({ kind }) => kind === "call");
   return {
     index: countOf(choice["index"]) ?? at,
@@ -33,9 +34,9 @@ function readParts(message: JsonObject): Part[] {
   if (thought !== "") parts.push({ kind: "reasoning", text: thought });
   const text = textOf(message["content"]);
   if (text !== "") parts.push({ kind: "text", text });
-  const refusal = stringOf(message["refusal"]) ?? "";
+  const refusal = readAnswerText(message["refusal"], "refusal");
   if (refusal !== "") parts.push({ kind: "refusal", text: refusal });
-  const calls = listOf(message["tool_calls"]).map((item) => objectOf(item) ?? {});
+  const calls = readAnswerObjects(message["tool_calls"], "tool_calls");
   const legacy = objectOf(message["function_call"]);
   if (calls.length === 0 && legacy !== undefined) calls.push({ function: legacy });
   calls.forEach((call, at) => parts.push(readCall(call, at)));
@@ -44,22 +45,24 @@ function readParts(message: JsonObject): Part[] {
 
 /** Returns the thoughts of a message or of a delta, which several servers of this format name differently. */
 export function reasoningText(message: JsonObject): string {
-  return stringOf(message["reasoning_content"]) ?? stringOf(message["reasoning"]) ?? "";
+  return readAnswerText(message["reasoning_content"] ?? message["reasoning"], "reasoning_content");
 }
 
 /** Returns the text of a content, which some servers write as a list of parts. */
 export function textOf(content: Json | undefined): string {
-  if (!Array.isArray(content)) return stringOf(content) ?? "";
-  return content.map((item) => stringOf(objectOf(item)?.["text"]) ?? "").join("");
+  if (!Array.isArray(content)) return readAnswerText(content, "content");
+  return readAnswerObjects(content, "content")
+    .map((item) => readAnswerText(item["text"], "text"))
+    .join("");
 }
 
 function readCall(call: JsonObject, at: number): CallPart {
-  const custom = objectOf(call["custom"]);
-  const made = custom ?? objectOf(call["function"]) ?? {};
+  const custom = readAnswerObject(call["custom"], "custom");
+  const made = custom ?? readAnswerObject(call["function"], "function") ?? {};
   return {
     kind: "call",
     id: callId(call, at),
-    name: stringOf(made["name"]) ?? "",
+    name: readAnswerText(made["name"], "name"),
     arguments: stringOf(made[custom === undefined ? "arguments" : "input"]) ?? "",
     ...(custom === undefined ? {} : { isFreeText: true }),
     ...readThoughtSignature(call),

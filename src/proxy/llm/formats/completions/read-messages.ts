@@ -187,7 +187,7 @@ function readThinking(message: JsonObject, path: string): Part[] {
 }
 
 function readThought(block: JsonObject, path: string): Part[] {
-  if (block["type"] === "redacted_thinking")
+  if (readText(block["type"], `${path}.type`) === "redacted_thinking")
     return [{ kind: "redacted", data: readSignature(requireText(block["data"], `${path}.data`), "anthropic") }];
   const signature = readText(block["signature"], `${path}.signature`);
   const text = readText(block["thinking"], `${path}.thinking`) ?? "";
@@ -202,7 +202,8 @@ function readThought(block: JsonObject, path: string): Part[] {
 
 function readCall(call: JsonObject, path: string): Part {
   const identity = readCallId(requireText(call["id"], `${path}.id`));
-  const custom = call["type"] === "custom" ? readObject(call["custom"], `${path}.custom`) : undefined;
+  const type = readText(call["type"], `${path}.type`);
+  const custom = type === "custom" ? readObject(call["custom"], `${path}.custom`) : undefined;
   if (custom !== undefined)
     return {
       kind: "call",

@@ -41,7 +41,7 @@ const READ: ReadonlySet<string> = new Set(
 export function parseRequest(body: JsonObject): LlmRequest {
   requireList(body["messages"], "messages").forEach(checkMessage);
   readObjects(body["tools"], "tools");
-  readObject(body["stream_options"], "stream_options");
+  readBoolean(readObject(body["stream_options"], "stream_options")?.["include_usage"], "stream_options.include_usage");
   return { body, model: readModelName(body["model"]), streaming: readBoolean(body["stream"], "stream") === true };
 }
 
@@ -159,10 +159,11 @@ function readToolChoice(choice: Json | undefined): ToolChoice | undefined {
     return known;
   }
   const chosen = requireObject(choice, "tool_choice");
-  if (chosen["type"] === "allowed_tools") return readAllowedTools(chosen);
-  const key = chosen["type"] === "custom" ? "custom" : "function";
+  const type = readText(chosen["type"], "tool_choice.type");
+  if (type === "allowed_tools") return readAllowedTools(chosen);
+  const key = type === "custom" ? "custom" : "function";
   // Only a choice of a tool by its name has a meaning elsewhere.
-  if (chosen["type"] !== key && chosen[key] === undefined) return undefined;
+  if (type !== key && chosen[key] === undefined) return undefined;
   const made = requireObject(chosen[key], `tool_choice.${key}`);
   return { kind: "required", names: [requireText(made["name"], `tool_choice.${key}.name`)] };
 }

@@ -1,6 +1,7 @@
 /** Reads the chunks of a streamed chat completion. */
 import type { AnswerEvent, OpenedPart } from "../../conversation/events.ts";
-import { countOf, listOf, objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
+import { readAnswerObject, readAnswerObjects, readAnswerText } from "../../shared/answer-fields.ts";
+import { countOf, objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
 import type { ReadContext, StreamReader } from "../chat-format.ts";
 import { readErrorObject } from "../shared/read-error.ts";
 import { callId, reasoningText, stopReason, textOf } from "./read-answer.ts";
@@ -32,8 +33,7 @@ export function readStream({ model }: ReadContext): StreamReader {
         hasStarted = true;
         events.push({ kind: "start", id: stringOf(chunk["id"]) ?? "", model: stringOf(chunk["model"]) ?? model });
       }
-      for (const [at, item] of listOf(chunk["choices"]).entries()) {
-        const choice = objectOf(item) ?? {};
+      for (const [at, choice] of readAnswerObjects(chunk["choices"], "choices").entries()) {
         const index = countOf(choice["index"]) ?? at;
         if (index >= MAX_CHOICES) continue;
         let reader = choices.get(index);
@@ -69,11 +69,11 @@ class ChoiceReader {
 
   read(choice: JsonObject, events: AnswerEvent[]): void {
     if (this.#hasStopped) return;
-    const delta = objectOf(choice["delta"]) ?? {};
+    const delta = readAnswerObject(choice["delta"], "delta") ?? {};
     this.#text("reasoning", reasoningText(delta), events);
     this.#text("text", textOf(delta["content"]), events);
-    this.#text("refusal", stringOf(delta["refusal"]) ?? "", events);
-    listOf(delta["tool_calls"]).forEach((item, at) => this.#call(objectOf(item) ?? {}, at, events));
+    this.#text("refusal", readAnswerText(delta["refusal"], "refusal"), events);
+    readAnswerObjects(delta["tool_calls"], "tool_calls").forEach((call, at) => this.#call(call, at, events));
     const legacy = objectOf(delta["function_call"]);
     if (legacy !== undefined) this.#call({ function: legacy }, 0, events);
     const reason = choice["finish_reason"];
@@ -101,17 +101,17 @@ class ChoiceReader {
 
   #call(given: JsonObject, at: number, events: AnswerEvent[]): void {
     const index = countOf(given["index"]) ?? at;
-    const custom = objectOf(given["custom"]);
-    const made = custom ?? objectOf(given["function"]) ?? {};
+    const custom = readAnswerObject(given["custom"], "custom");
+    const made = custom ?? readAnswerObject(given["function"], "function") ?? {};
     let call = this.#calls.get(index);
     if (call === undefined) {
       if (this.#calls.size >= MAX_CALLS) return;
       call = { part: undefined, id: callId(given, index), name: "", held: "", signed: readThoughtSignature(given) };
       this.#calls.set(index, call);
     }
-    const text = stringOf(made[custom === undefined ? "arguments" : "input"]) ?? "";
+    const text = readAnswerText(made[custom === undefined ? "arguments" : "input"], "arguments");
     if (call.part !== undefined) return this.#arguments(call.part, text, events);
-    call.name += stringOf(made["name"]) ?? "";
+    call.name += readAnswerText(made["name"], "name");
     call.held += text;
     if (call.name !== "") this.#openCall(call, custom !== undefined, events);
   }

@@ -2,6 +2,7 @@
 import { ProxyError } from "../../../exchange/errors.ts";
 import type { Answer, Stop, StopReason } from "../../conversation/answer.ts";
 import type { Part } from "../../conversation/conversation.ts";
+import { readAnswerObject, readAnswerObjects, readAnswerText } from "../../shared/answer-fields.ts";
 import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../../shared/json.ts";
 import type { Facts } from "../../shared/usage.ts";
 import type { ReadContext } from "../chat-format.ts";
@@ -15,27 +16,26 @@ export function readAnswer(body: JsonObject, context: ReadContext): Answer {
     throw new ProxyError("llm_response_invalid", { detail: "a Converse answer without a list of content" });
   const facts: Facts = {};
   learnFacts(body, facts);
-  const parts = content.flatMap((item) => readBlock(objectOf(item) ?? {}, context));
+  const parts = readAnswerObjects(content, "content").flatMap((block) => readBlock(block, context));
   const { model } = context;
   return { id: makeId(), model, choices: [{ index: 0, parts, stop: readStop(body["stopReason"]) }], facts };
 }
 
 /** A block has one member, which tells its kind. */
 function readBlock(block: JsonObject, context: ReadContext): Part[] {
-  const text = stringOf(block["text"]);
-  if (text !== undefined) return [{ kind: "text", text }];
-  const call = objectOf(block["toolUse"]);
+  if (block["text"] !== undefined) return [{ kind: "text", text: readAnswerText(block["text"], "text") }];
+  const call = readAnswerObject(block["toolUse"], "toolUse");
   if (call !== undefined) return [readCall(call, context)];
-  const reasoning = objectOf(block["reasoningContent"]);
+  const reasoning = readAnswerObject(block["reasoningContent"], "reasoningContent");
   if (reasoning !== undefined) return readReasoning(reasoning);
-  const cited = objectOf(block["citationsContent"]);
+  const cited = readAnswerObject(block["citationsContent"], "citationsContent");
   if (cited !== undefined) return [readCited(cited)];
   const image = objectOf(block["image"]);
   return image === undefined ? [] : readImage(image);
 }
 
 function readCall(call: JsonObject, { toolNames }: ReadContext): Part {
-  const name = stringOf(call["name"]) ?? "";
+  const name = readAnswerText(call["name"], "name");
   return {
     kind: "call",
     id: stringOf(call["toolUseId"]) ?? "",
@@ -48,20 +48,20 @@ function readCall(call: JsonObject, { toolNames }: ReadContext): Part {
 function readReasoning(content: JsonObject): Part[] {
   const redacted = stringOf(content["redactedContent"]);
   if (redacted !== undefined) return [{ kind: "redacted", data: { vendor: "anthropic", value: redacted } }];
-  const thought = objectOf(content["reasoningText"]);
+  const thought = readAnswerObject(content["reasoningText"], "reasoningText");
   if (thought === undefined) return [];
   const signature = stringOf(thought["signature"]) ?? "";
   return [
     {
       kind: "reasoning",
-      text: stringOf(thought["text"]) ?? "",
+      text: readAnswerText(thought["text"], "text"),
       ...(signature === "" ? {} : { signature: { vendor: "anthropic", value: signature } }),
     },
   ];
 }
 
 function readCited(content: JsonObject): Part {
-  const texts = listOf(content["content"]).map((item) => stringOf(objectOf(item)?.["text"]) ?? "");
+  const texts = readAnswerObjects(content["content"], "content").map((item) => readAnswerText(item["text"], "text"));
   const citations = listOf(content["citations"]).map((item) => readCitation(objectOf(item) ?? {}));
   return { kind: "text", text: texts.join(""), citations };
 }

@@ -4,6 +4,7 @@
  */
 import type { Signature } from "../../conversation/conversation.ts";
 import type { AnswerEvent, OpenedPart } from "../../conversation/events.ts";
+import { readAnswerObject, readAnswerText } from "../../shared/answer-fields.ts";
 import { countOf, objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
 import type { Facts } from "../../shared/usage.ts";
 import { EXCEPTION } from "../../stream/event-stream.ts";
@@ -75,11 +76,10 @@ class ConverseReader implements StreamReader {
   }
 
   #blockDelta(index: number, delta: JsonObject): AnswerEvent[] {
-    const text = stringOf(delta["text"]);
-    if (text !== undefined) return this.#text(index, "text", text);
-    const call = objectOf(delta["toolUse"]);
-    if (call !== undefined) return this.#arguments(index, stringOf(call["input"]) ?? "");
-    const reasoning = objectOf(delta["reasoningContent"]);
+    if (delta["text"] !== undefined) return this.#text(index, "text", readAnswerText(delta["text"], "text"));
+    const call = readAnswerObject(delta["toolUse"], "toolUse");
+    if (call !== undefined) return this.#arguments(index, readAnswerText(call["input"], "input"));
+    const reasoning = readAnswerObject(delta["reasoningContent"], "reasoningContent");
     if (reasoning !== undefined) return this.#reasoning(index, reasoning);
     const citation = objectOf(delta["citation"]);
     if (citation === undefined) return [];
@@ -99,8 +99,7 @@ class ConverseReader implements StreamReader {
   }
 
   #reasoning(index: number, content: JsonObject): AnswerEvent[] {
-    const text = stringOf(content["text"]);
-    if (text !== undefined) return this.#text(index, "reasoning", text);
+    if (content["text"] !== undefined) return this.#text(index, "reasoning", readAnswerText(content["text"], "text"));
     const signature = stringOf(content["signature"]);
     if (signature !== undefined) {
       const { events, part } = this.#require(index, "reasoning");

@@ -2,7 +2,8 @@
 import { ProxyError } from "../../../exchange/errors.ts";
 import type { Answer, Choice } from "../../conversation/answer.ts";
 import type { CallPart, Citation, Part, Signature, Source } from "../../conversation/conversation.ts";
-import { countOf, listOf, objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
+import { readAnswerObject, readAnswerObjects, readAnswerText } from "../../shared/answer-fields.ts";
+import { countOf, objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
 import type { Facts } from "../../shared/usage.ts";
 import type { ReadContext } from "../chat-format.ts";
 import { readStop } from "./stop.ts";
@@ -14,8 +15,8 @@ export function readAnswer(body: JsonObject, context: ReadContext): Answer {
   learnFacts(body, facts);
   const id = stringOf(body["responseId"]) ?? "";
   const callIds = new AnswerCallIds(id);
-  const choices = listOf(body["candidates"]).map((item, at) =>
-    readChoice(objectOf(item) ?? {}, at, { context, callIds }),
+  const choices = readAnswerObjects(body["candidates"], "candidates").map((candidate, at) =>
+    readChoice(candidate, at, { context, callIds }),
   );
   if (choices.length === 0)
     choices.push({ index: 0, parts: [], stop: { reason: isBlocked(body) ? "refusal" : "end" } });
@@ -56,8 +57,7 @@ interface PartContext {
 
 function readChoice(candidate: JsonObject, at: number, context: PartContext): Choice {
   const parts: Part[] = [];
-  for (const item of listOf(objectOf(candidate["content"])?.["parts"]))
-    addPart(readPart(objectOf(item) ?? {}, context), parts);
+  for (const part of readAnswerParts(candidate)) addPart(readPart(part, context), parts);
   cite(candidate, parts);
   const hasCall = parts.some(({ kind }) => kind === "call");
   return {
@@ -65,6 +65,11 @@ function readChoice(candidate: JsonObject, at: number, context: PartContext): Ch
     parts,
     stop: { reason: readStop(candidate["finishReason"], hasCall) },
   };
+}
+
+/** Returns the parts of a candidate, or of an event's piece of it. */
+export function readAnswerParts(candidate: JsonObject): JsonObject[] {
+  return readAnswerObjects(readAnswerObject(candidate["content"], "content")?.["parts"], "parts");
 }
 
 /** Joins neighbouring texts without a signature, as a stream does. */
@@ -81,16 +86,16 @@ function addPart(part: Part | undefined, parts: Part[]): void {
 export function readPart(part: JsonObject, { context, callIds }: PartContext): Part | undefined {
   const value = stringOf(part["thoughtSignature"]) ?? "";
   const signature: { signature?: Signature } = value === "" ? {} : { signature: { vendor: "google", value } };
-  const text = stringOf(part["text"]);
+  const text = part["text"] === undefined ? undefined : readAnswerText(part["text"], "text");
   if (part["thought"] === true) return { kind: "reasoning", text: text ?? "", ...signature };
   if (text !== undefined) return text === "" && value === "" ? undefined : { kind: "text", text, ...signature };
-  const call = objectOf(part["functionCall"]);
+  const call = readAnswerObject(part["functionCall"], "functionCall");
   if (call !== undefined) return { ...readCall(call, { context, callIds }), ...signature };
   return readMedia(part) ?? readOther(part);
 }
 
 function readCall(call: JsonObject, { context, callIds }: PartContext): CallPart {
-  const name = stringOf(call["name"]) ?? "";
+  const name = readAnswerText(call["name"], "name");
   return {
     kind: "call",
     id: callIds.read(call),

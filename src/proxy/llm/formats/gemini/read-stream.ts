@@ -4,11 +4,20 @@
  */
 import type { AudioPart, FilePart, ImagePart, Part, VendorPart } from "../../conversation/conversation.ts";
 import type { AnswerEvent, OpenedPart } from "../../conversation/events.ts";
-import { countOf, listOf, objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
+import { readAnswerObjects } from "../../shared/answer-fields.ts";
+import { countOf, objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
 import type { Facts, Usage } from "../../shared/usage.ts";
 import type { ReadContext, StreamReader } from "../chat-format.ts";
 import { readErrorObject } from "../shared/read-error.ts";
-import { AnswerCallIds, isBlocked, hasCitations, readCitations, readPart, requireAnswer } from "./read-answer.ts";
+import {
+  AnswerCallIds,
+  isBlocked,
+  hasCitations,
+  readCitations,
+  readAnswerParts,
+  readPart,
+  requireAnswer,
+} from "./read-answer.ts";
 import { readStop } from "./stop.ts";
 import { learnFacts } from "./usage.ts";
 
@@ -36,8 +45,8 @@ class GeminiReader implements StreamReader {
     const events: AnswerEvent[] = [];
     const callIds = this.#start(event, events);
     learnFacts(event, this.#facts);
-    for (const [at, item] of listOf(event["candidates"]).entries())
-      this.#candidate(objectOf(item) ?? {}, at, { callIds, events });
+    for (const [at, candidate] of readAnswerObjects(event["candidates"], "candidates").entries())
+      this.#candidate(candidate, at, { callIds, events });
     if (isBlocked(event)) this.#choice(0)?.stop("PROHIBITED_CONTENT", events);
     this.#usage(events);
     return events;
@@ -65,8 +74,8 @@ class GeminiReader implements StreamReader {
   ): void {
     const choice = this.#choice(countOf(candidate["index"]) ?? at);
     if (choice === undefined) return;
-    for (const item of listOf(objectOf(candidate["content"])?.["parts"])) {
-      const part = readPart(objectOf(item) ?? {}, { context: this.#context, callIds });
+    for (const given of readAnswerParts(candidate)) {
+      const part = readPart(given, { context: this.#context, callIds });
       if (part !== undefined) choice.part(part, events);
     }
     choice.cite(candidate, events);

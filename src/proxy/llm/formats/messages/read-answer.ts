@@ -2,6 +2,7 @@
 import { ProxyError } from "../../../exchange/errors.ts";
 import type { Answer, Stop, StopReason } from "../../conversation/answer.ts";
 import type { Part } from "../../conversation/conversation.ts";
+import { readAnswerObjects, readAnswerText } from "../../shared/answer-fields.ts";
 import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../../shared/json.ts";
 import type { Facts } from "../../shared/usage.ts";
 import type { ReadContext } from "../chat-format.ts";
@@ -12,7 +13,7 @@ export function readAnswer(body: JsonObject, { model, toolNames }: ReadContext):
     throw new ProxyError("llm_response_invalid", { detail: "a messages answer without a list of content" });
   const facts: Facts = {};
   learnFacts(body, facts);
-  const parts = body["content"].flatMap((item) => readBlock(objectOf(item) ?? {}, toolNames));
+  const parts = readAnswerObjects(body["content"], "content").flatMap((block) => readBlock(block, toolNames));
   return {
     id: stringOf(body["id"]) ?? "",
     model: facts.model ?? model,
@@ -27,12 +28,16 @@ function readBlock(block: JsonObject, toolNames: ReadContext["toolNames"]): Part
       const citations = listOf(block["citations"]).map((item) => objectOf(item) ?? {});
       const cited = citations.map((value) => ({ vendor: "anthropic", value }) as const);
       return [
-        { kind: "text", text: stringOf(block["text"]) ?? "", ...(cited.length === 0 ? {} : { citations: cited }) },
+        {
+          kind: "text",
+          text: readAnswerText(block["text"], "text"),
+          ...(cited.length === 0 ? {} : { citations: cited }),
+        },
       ];
     }
     case "thinking": {
       const signature = stringOf(block["signature"]) ?? "";
-      const text = stringOf(block["thinking"]) ?? "";
+      const text = readAnswerText(block["thinking"], "thinking");
       return [
         {
           kind: "reasoning",
@@ -42,7 +47,7 @@ function readBlock(block: JsonObject, toolNames: ReadContext["toolNames"]): Part
       ];
     }
     case "redacted_thinking":
-      return [{ kind: "redacted", data: { vendor: "anthropic", value: stringOf(block["data"]) ?? "" } }];
+      return [{ kind: "redacted", data: { vendor: "anthropic", value: readAnswerText(block["data"], "data") } }];
     case "tool_use":
     case "server_tool_use":
       return [
@@ -61,7 +66,7 @@ function readBlock(block: JsonObject, toolNames: ReadContext["toolNames"]): Part
 
 /** Returns the client's own name of a tool. */
 export function originalName(block: JsonObject, toolNames: ReadContext["toolNames"]): string {
-  const name = stringOf(block["name"]) ?? "";
+  const name = readAnswerText(block["name"], "name");
   return toolNames?.get(name) ?? name;
 }
 

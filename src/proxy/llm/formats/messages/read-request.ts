@@ -177,7 +177,8 @@ function readReasoning(
 
 function readOutput(given: Json | undefined): OutputFormat | undefined {
   const format = readObject(given, "output_config.format");
-  if (format === undefined || format["type"] !== "json_schema") return undefined;
-  const schema = readObject(format["schema"], "output_config.format.schema");
+  const type = readText(format?.["type"], "output_config.format.type");
+  if (type !== "json_schema") return undefined;
+  const schema = readObject(format?.["schema"], "output_config.format.schema");
   return schema === undefined ? {} : { schema };
 }

@@ -1,5 +1,6 @@
 /** Reads the events of a streamed answer of the Messages API. */
 import type { AnswerEvent, OpenedPart } from "../../conversation/events.ts";
+import { readAnswerText } from "../../shared/answer-fields.ts";
 import { countOf, objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
 import type { Facts } from "../../shared/usage.ts";
 import type { ReadContext, StreamReader } from "../chat-format.ts";
@@ -136,11 +137,11 @@ function deltaOf(delta: JsonObject, part: number): AnswerEvent | undefined {
   const place = { choice: 0, part };
   switch (delta["type"]) {
     case "text_delta":
-      return { kind: "delta", ...place, text: stringOf(delta["text"]) ?? "" };
+      return { kind: "delta", ...place, text: readAnswerText(delta["text"], "text") };
     case "thinking_delta":
-      return { kind: "delta", ...place, text: stringOf(delta["thinking"]) ?? "" };
+      return { kind: "delta", ...place, text: readAnswerText(delta["thinking"], "thinking") };
     case "input_json_delta":
-      return { kind: "delta", ...place, text: stringOf(delta["partial_json"]) ?? "" };
+      return { kind: "delta", ...place, text: readAnswerText(delta["partial_json"], "partial_json") };
     case "signature_delta":
       return {
         kind: "signature",

@@ -2,6 +2,7 @@
 import { ProxyError } from "../../../exchange/errors.ts";
 import type { Answer, Stop } from "../../conversation/answer.ts";
 import type { CallPart, Citation, Part } from "../../conversation/conversation.ts";
+import { readAnswerObjects, readAnswerText } from "../../shared/answer-fields.ts";
 import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../../shared/json.ts";
 import type { Facts } from "../../shared/usage.ts";
 import type { ReadContext } from "../chat-format.ts";
@@ -21,7 +22,7 @@ export function readAnswer(body: JsonObject, { model }: ReadContext): Answer {
     throw new ProxyError("llm_response_invalid", { detail: "a response without a list of output items" });
   const facts: Facts = {};
   learnResponse(body, facts);
-  const parts = output.flatMap((item) => readItem(objectOf(item) ?? {}));
+  const parts = readAnswerObjects(output, "output").flatMap(readItem);
   const choice = { index: 0, parts, stop: stopOf(body, parts) };
   return { id: stringOf(body["id"]) ?? "", model: facts.model ?? model, choices: [choice], facts };
 }
@@ -29,7 +30,7 @@ export function readAnswer(body: JsonObject, { model }: ReadContext): Answer {
 function readItem(item: JsonObject): Part[] {
   switch (item["type"]) {
     case "message":
-      return listOf(item["content"]).flatMap((part) => readContent(objectOf(part) ?? {}));
+      return readAnswerObjects(item["content"], "content").flatMap(readContent);
     case "function_call":
     case "custom_tool_call":
       return [readCall(item)];
@@ -43,8 +44,8 @@ function readItem(item: JsonObject): Part[] {
 }
 
 function readContent(part: JsonObject): Part[] {
-  if (part["type"] === "refusal") return [{ kind: "refusal", text: stringOf(part["refusal"]) ?? "" }];
-  const text = stringOf(part["text"]) ?? "";
+  if (part["type"] === "refusal") return [{ kind: "refusal", text: readAnswerText(part["refusal"], "refusal") }];
+  const text = readAnswerText(part["text"], "text");
   if (text === "") return [];
   const citations = listOf(part["annotations"]).flatMap(readCitation);
   return [{ kind: "text", text, ...(citations.length === 0 ? {} : { citations }) }];
@@ -60,14 +61,14 @@ function readCall(item: JsonObject): CallPart {
   return {
     kind: "call",
     ...readCallHead(item),
-    arguments: stringOf(item[isFreeText ? "input" : "arguments"]) ?? "",
+    arguments: readAnswerText(item[isFreeText ? "input" : "arguments"], "arguments"),
     ...(isFreeText ? { isFreeText } : {}),
   };
 }
 
 /** Returns what is known of a call before its arguments. */
 export function readCallHead(item: JsonObject): Pick<CallPart, "id" | "name"> {
-  return { id: stringOf(item["call_id"]) ?? stringOf(item["id"]) ?? "", name: stringOf(item["name"]) ?? "" };
+  return { id: stringOf(item["call_id"]) ?? stringOf(item["id"]) ?? "", name: readAnswerText(item["name"], "name") };
 }
 
 function readReasoning(item: JsonObject): Part {
@@ -84,8 +85,8 @@ function readReasoning(item: JsonObject): Part {
 
 /** Summaries and thoughts are lists of texts; clients of other formats get them as paragraphs. */
 function thoughtsOf(parts: Json | undefined): string {
-  return listOf(parts)
-    .map((part) => stringOf(objectOf(part)?.["text"]) ?? "")
+  return readAnswerObjects(parts, "summary")
+    .map((part) => readAnswerText(part["text"], "text"))
     .join("\n\n");
 }
 

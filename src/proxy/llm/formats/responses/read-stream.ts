@@ -7,6 +7,7 @@
  */
 import { ProxyError } from "../../../exchange/errors.ts";
 import type { AnswerEvent, OpenedPart } from "../../conversation/events.ts";
+import { readAnswerText } from "../../shared/answer-fields.ts";
 import { countOf, objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
 import type { ReadContext, StreamReader } from "../chat-format.ts";
 import { readErrorObject } from "../shared/read-error.ts";
@@ -129,9 +130,10 @@ class ResponsesReader implements StreamReader {
   }
 
   #text(key: string, kind: Kind, text: JsonObject[string]): void {
-    if (typeof text !== "string" || text === "") return;
+    const given = readAnswerText(text, "text");
+    if (given === "") return;
     if (!this.#open.has(key)) this.#openPart(key, { kind });
-    this.#delta(key, text);
+    this.#delta(key, given);
   }
 
   /** Uses the whole text of a part that had no deltas. */
@@ -141,9 +143,10 @@ class ResponsesReader implements StreamReader {
 
   #delta(key: string, text: JsonObject[string]): void {
     const open = this.#open.get(key);
-    if (open === undefined || typeof text !== "string" || text === "") return;
+    const given = readAnswerText(text, "delta");
+    if (open === undefined || given === "") return;
     open.hasDelta = true;
-    this.#events.push({ kind: "delta", choice: 0, part: open.part, text });
+    this.#events.push({ kind: "delta", choice: 0, part: open.part, text: given });
   }
 
   /** A thought may have several summaries. */
