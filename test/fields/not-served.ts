@@ -4,11 +4,13 @@
  * each of them. Below a field that is not served nothing else is listed.
  */
 import { globSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import type { SchemaGraph } from "../../codegen/graph.ts";
 import { outline } from "../../codegen/emit/docs-outline.ts";
 import type { KindsFile } from "../../codegen/load.ts";
 import { isStruct, type Schema } from "../../codegen/schema.ts";
+import { CHAT_FORMATS } from "../../src/proxy/llm/formats/index.ts";
+import { isOperation } from "../../src/proxy/llm/operations/index.ts";
 
 /** Something in the API that this version does not serve. */
 interface UnservedEntry {
@@ -43,10 +45,9 @@ export function readServedNames(root: string): ServedNames {
   const translator = globSync("src/translator/**/*.ts", { cwd: root }).map((file) =>
     readFileSync(join(root, file), "utf8"),
   );
-  const formats = globSync("src/proxy/llm/{formats,operations}/*", { cwd: root }).map((file) => basename(file, ".ts"));
   return {
     hasKind: (kind) => translator.some((text) => text.includes(`"${kind}"`)),
-    hasFormat: (format) => formats.includes(format.toLowerCase()),
+    hasFormat: (format) => Object.hasOwn(CHAT_FORMATS, format) || isOperation(format),
   };
 }
 
@@ -137,6 +138,7 @@ export function updateReadme(readme: string, parts: readonly UnservedPart[]): st
 }
 
 function renderUnserved(parts: readonly UnservedPart[]): string {
+  if (parts.length === 0) return "- Nothing: a test shows the effect of every setting at one of its places at least.";
   return [...new Set(parts.map(({ kind }) => kind))]
     .flatMap((kind) => {
       const page = `[${kind}](docs/reference/${kind.toLowerCase()}.md)`;

@@ -17,13 +17,10 @@ const KINDS: { readonly [K in GuardKind]: GuardTranslator<K> } = {
   guardrailsB: translateModelArmor,
 };
 
-/** Kinds that the data plane serves. Any other kind is not read here, which closes what the guard protects. */
-const SERVED: ReadonlySet<string> = new Set<GuardKind>(["regex", "webhook", "moderation", "guardrailsA"]);
-
-/** Translates the one kind that is set. @returns a part without a kind, which the data plane refuses, otherwise */
+/** Translates the one kind that is set. @returns a part without a kind, which the data plane refuses, when none is */
 export function translateKind(guard: RequestGuard, context: SettingsContext, report: Report): GuardPart {
   // Object.keys loses the literal types of the table's keys.
-  const kind = (Object.keys(KINDS) as GuardKind[]).find((candidate) => SERVED.has(candidate) && candidate in guard);
+  const kind = (Object.keys(KINDS) as GuardKind[]).find((candidate) => candidate in guard);
   if (kind === undefined) return {};
   // Each entry translates the block stored under its own name.
   return (KINDS[kind] as GuardTranslator<never>)(guard[kind] as never, context, within(report, kind));
