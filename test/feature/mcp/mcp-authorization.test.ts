@@ -42,6 +42,23 @@ for (const place of BLOCK_PLACES)
     },
   );
 
+test("a subscription tells no hidden resource from one that no server has", async (t) => {
+  const [inBackend] = BLOCK_PLACES;
+  assert.ok(inBackend);
+  const block = deny('mcp.resource.name == "page://test/1"');
+  const { url, server } = await startMcpGateway(contextOf(t), inBackend, block);
+  for (const method of ["resources/subscribe", "resources/unsubscribe"]) {
+    const denied = await askMcp(url, method, { uri: "one+page://test/1" });
+    assert.deepEqual(denied.error, { code: -32_002, message: "Resource not found: one+page://test/1" });
+    const absent = await askMcp(url, method, { uri: "one+none://test/1" });
+    assert.equal(absent.body.replace("none", "page"), denied.body);
+  }
+  assert.equal((await askMcp(url, "resources/subscribe", { uri: "one+note://test/1" })).error, undefined);
+  assert.ok(!server.calls.some(({ messages }) => JSON.stringify(messages).includes("page://")));
+  const subscribed = server.methods().filter((method) => method === "resources/subscribe");
+  assert.equal(subscribed.length, 1, "what does not exist is not subscribed to");
+});
+
 test("rules of all levels count together, and a change of them holds for a session in progress", async (t) => {
   const [inBackend] = BLOCK_PLACES;
   assert.ok(inBackend);

@@ -42,6 +42,7 @@ export async function callOwner(server: Server, request: ClientRequest): Promise
   const { out, owner } = await checkCall(request, item, found);
   const { target, name } = owner;
   if (view.allows?.(item.kind, target.name, name) === false) throw unknownItem(item, version, isModern);
+  if (view.allows !== undefined && SUBSCRIPTIONS.has(method.name)) await requireResource(server, request, item, owner);
   const done = server.owners.begin(session, message.id ?? "", target);
   const call = { server, request, view, item, owner };
   try {
@@ -54,6 +55,32 @@ export async function callOwner(server: Server, request: ClientRequest): Promise
     done();
     throw error;
   }
+}
+
+/** Servers accept these for resources that they do not have. */
+const SUBSCRIPTIONS: ReadonlySet<string> = new Set(["resources/subscribe", "resources/unsubscribe"]);
+
+/**
+ * Reads a resource before it is subscribed to where rules are configured, as its absence shows nowhere else: otherwise
+ * clients could tell hidden resources, which are refused, from those that do not exist.
+ * @throws McpError when it does not exist; ProxyError
+ */
+async function requireResource(
+  server: Server,
+  request: ClientRequest,
+  item: NamedItem,
+  { target, name }: OwnedName<Target>,
+): Promise<void> {
+  const text = `{"jsonrpc":"2.0","id":"gw-resolve-1","method":"resources/read","params":{"uri":${JSON.stringify(name)}}}`;
+  const read = readMessage(Buffer.from(text));
+  if ("code" in read) throw new McpError(ERROR_CODES.internal, "internal error", { detail: read.reason });
+  const answer = await sendTo(target, read, request, name);
+  const refusal = answer.body && readMessage(answer.body);
+  if (refusal !== undefined && "kind" in refusal && mayMeanAbsent(refusal, item.kind))
+    throw unknownItem(item, request.version, request.isModern);
+  for await (const message of answer.messages)
+    if (message.kind === "error" && mayMeanAbsent(message, item.kind))
+      throw unknownItem(item, request.version, request.isModern);
 }
 
 /** A request as its target shall read it. */
