@@ -57,7 +57,10 @@ export function openShared(buffers: SharedBuffers, thread: number): SharedState 
     endpoints: new SharedTable(endpoints, thread),
     buckets: new SharedTable(buckets, thread),
     ids: new Ids(ids),
-    sessions: { ended: new SharedRecords(endedSessions), healed: new SharedRecords(healedSessions) },
+    sessions: {
+      ended: new SharedRecords(endedSessions, thread),
+      healed: new SharedRecords(healedSessions, thread),
+    },
     replica,
   };
 }

@@ -331,6 +331,8 @@ class WorkerPool implements Workers {
     this.threads.delete(thread);
     this.#shared.endpoints.forget(thread.number);
     this.#shared.buckets.forget(thread.number);
+    this.#shared.sessions.ended.forget(thread.number);
+    this.#shared.sessions.healed.forget(thread.number);
     this.#tokenDesk.forget(thread.number);
     this.#credentials.delete(thread.number);
     this.#options.metrics?.replaceObservations(String(thread.number), undefined);

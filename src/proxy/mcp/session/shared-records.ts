@@ -6,12 +6,15 @@
  *
  *     lock (4) │ length (4) │ time (8) │ digest (16) │ bytes
  *
- * A thread that dies while it writes leaves its place locked; that place is then lost, and nothing else.
+ * The lock counts the writes of its place; while a thread writes it is -1 minus the number of the thread, so that the
+ * places of a thread that died while it wrote can be freed.
  */
 
 const HEADER_BYTES = 16;
 const HEAD_BYTES = 32;
 const DIGEST_BYTES = 16;
+/** Largest count of writes, before it begins anew. */
+const MAX_COUNT = 0x7fff_ffff;
 /** Places in which a digest may stand. */
 const WINDOW = 8;
 
@@ -29,8 +32,11 @@ export class SharedRecords {
   readonly #bytes: Buffer;
   readonly #capacity: number;
   readonly #place: number;
+  readonly #thread: number;
 
-  constructor(buffer: SharedArrayBuffer) {
+  /** @param thread number of this thread, unique among the running ones */
+  constructor(buffer: SharedArrayBuffer, thread = 0) {
+    this.#thread = thread;
     const [capacity = 0, place = 0] = new Int32Array(buffer, 0, 2);
     this.#ints = new Int32Array(buffer);
     this.#times = new Float64Array(buffer);
@@ -46,14 +52,26 @@ export class SharedRecords {
     const at = this.#find(key) ?? this.#oldest(key);
     const lock = at / 4;
     const before = Atomics.load(this.#ints, lock);
-    // An odd number means that another thread writes here now.
-    if (before % 2 !== 0 || Atomics.compareExchange(this.#ints, lock, before, before + 1) !== before) return false;
+    // A negative number means that another thread writes here now.
+    const held = -1 - this.#thread;
+    if (before < 0 || Atomics.compareExchange(this.#ints, lock, before, held) !== before) return false;
     this.#ints[lock + 1] = bytes.length;
     this.#times[(at + 8) / 8] = timeMs;
     key.copy(this.#bytes, at + 16);
     bytes.copy(this.#bytes, at + HEAD_BYTES);
-    Atomics.store(this.#ints, lock, (before + 2) | 0);
+    Atomics.store(this.#ints, lock, (before + 1) & MAX_COUNT);
     return true;
+  }
+
+  /** Frees the places that a thread held when it ended; what it wrote there is dropped. */
+  forget(thread: number): void {
+    for (let place = 0; place < this.#capacity; place++) {
+      const at = HEADER_BYTES + place * this.#place;
+      if (Atomics.load(this.#ints, at / 4) !== -1 - thread) continue;
+      this.#bytes.fill(0, at + 8, at + HEAD_BYTES);
+      // The count before is not known; readers must not take another one for it.
+      Atomics.store(this.#ints, at / 4, Math.floor(Math.random() * MAX_COUNT));
+    }
   }
 
   /** @returns undefined when there is no record of this digest, or an older one */
@@ -66,7 +84,7 @@ export class SharedRecords {
     const length = this.#ints[lock + 1] ?? 0;
     const copy = Buffer.from(this.#bytes.subarray(at + HEAD_BYTES, at + HEAD_BYTES + length));
     const timeMs = this.#times[(at + 8) / 8] ?? 0;
-    const isWhole = before % 2 === 0 && this.#isAt(at, key) && Atomics.load(this.#ints, lock) === before;
+    const isWhole = before >= 0 && this.#isAt(at, key) && Atomics.load(this.#ints, lock) === before;
     return isWhole && timeMs >= sinceMs ? copy : undefined;
   }
 

@@ -117,6 +117,23 @@ test("records are seen by all threads, and the oldest of a neighbourhood makes r
   assert.equal(one.get(digest(3), 5)?.toString(), "new");
 });
 
+test("the place of a thread that died while it wrote can be written again", () => {
+  const buffer = allocateRecords(8, 16);
+  const digest = "0".repeat(31) + "1";
+  const [one, other] = [new SharedRecords(buffer, 1), new SharedRecords(buffer, 2)];
+  for (let at = 0; at < 8; at++) one.put(`${at}${"0".repeat(30)}9`, Buffer.from("a"), 1);
+  // The thread 1 has taken every place and got no further.
+  const ints = new Int32Array(buffer);
+  const placeInts = (buffer.byteLength - 16) / 8 / 4;
+  for (let at = 0; at < 8; at++) ints[4 + at * placeInts] = -2;
+  assert.equal(other.put(digest, Buffer.from("b"), 2), false);
+  other.forget(2);
+  assert.equal(other.put(digest, Buffer.from("b"), 2), false);
+  other.forget(1);
+  assert.equal(other.put(digest, Buffer.from("b"), 2), true);
+  assert.equal(new SharedRecords(buffer, 3).get(digest, 0)?.toString(), "b");
+});
+
 test("keys are lists of 64 hexadecimal digits, and a fault does not show them", () => {
   assert.deepEqual(parseSessionKeys(`${KEY}, ${KEY}`), [KEY, KEY]);
   assert.throws(
