@@ -53,6 +53,8 @@ const EVERYWHERE = "*";
 /** A section name: it stands in front of names and URIs that clients see. */
 const SECTION_NAME = /^[a-z0-9]+(?:(?:-+|[.])[a-z0-9]+)*$/;
 const LONGEST_NAME = 253;
+/** Targets that one selector may find: each session and each list asks all of them. */
+const MAX_SELECTED = 128;
 const OPERATORS: ReadonlySet<string> = new Set(["In", "NotIn", "Exists", "DoesNotExist"]);
 
 /** @returns undefined for a Service without such a port, so that nothing depends on it */
@@ -97,12 +99,15 @@ export function selectTargets(
       // Kubernetes sets this label on every namespace; files usually hold no Namespace objects.
       "kubernetes.io/metadata.name": service.namespace,
     });
-  return read
+  const found = read
     .byIndex(mcpServices, wanted.namespaces === undefined ? namespace : EVERYWHERE)
     .map(({ value }) => value)
     .filter((service) => isInNamespace(service) && matchesSelector(wanted.services, service.labels))
     .flatMap((service) => targetsOf(service, report))
     .sort((a, b) => compare(a.name, b.name) || compare(a.backend, b.backend));
+  if (found.length > MAX_SELECTED)
+    report("", `finds ${found.length} ports of Services; at most ${MAX_SELECTED} may be targets`);
+  return found.slice(0, MAX_SELECTED);
 }
 
 function targetsOf(service: McpServiceView, report: Report): SelectedTarget[] {

@@ -1,5 +1,6 @@
 /** MCP servers that are found by the labels of Services, through the official client: they come and go with the cluster. */
 import assert from "node:assert/strict";
+import { test } from "node:test";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { connectMcp } from "../../support/clients/mcp.ts";
 import { documents, GATEWAY, route, startGateway } from "../../support/gateway/gateway.ts";
@@ -116,3 +117,20 @@ metadata: {name: ${name}, labels: {tools: "${name === "far"}"}}
     },
   );
 }
+
+test("a selector that finds too many ports is reported", async (t) => {
+  const ports = Array.from(
+    { length: 129 },
+    (_each, at) => `{name: p${at}, port: ${at + 1}, appProtocol: gwproxy.dev/mcp}`,
+  );
+  const many = `
+apiVersion: v1
+kind: Service
+metadata: {name: many, labels: {kind: mcp}}
+spec: {ports: [${ports.join(", ")}]}
+`;
+  const selector = backend("{services: {matchLabels: {kind: mcp}}}");
+  const gateway = await startGateway(t, documents(GATEWAY, selector, route("tools", "tools"), many));
+  const [problem] = gateway.translator.diagnostics().filter(({ path }) => path.includes("selector"));
+  assert.match(problem?.message ?? "", /finds 129 ports of Services; at most 128 may be targets/);
+});
