@@ -7,9 +7,9 @@ import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { ListRootsRequestSchema, LoggingMessageNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { call } from "../../support/clients/http.ts";
-import { connectMcp, INITIALIZE, MCP_HEADERS } from "../../support/clients/mcp.ts";
+import { connectMcp, INITIALIZE, MCP_HEADERS, post } from "../../support/clients/mcp.ts";
 import { documents, GATEWAY, route, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
-import { prove, type ProofContext } from "../../support/proofs/prove.ts";
+import { contextOf, prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { startForwardProxy } from "../../support/servers/forward-proxy.ts";
 import { startMcpServer } from "../../support/servers/mcp-server.ts";
 import { keepaliveOptions } from "../../support/servers/socket-options.ts";
@@ -135,6 +135,18 @@ prove(
     while (server.sessions().length > 0) await new Promise(setImmediate);
   },
 );
+
+test("a server that issues no session ids is entered once a minute by requests without sessions", async (t) => {
+  const server = await startMcpServer(t, { hasNoSessions: true });
+  const gateway = await startMcp(
+    contextOf(t),
+    `{host: 127.0.0.1, port: ${server.port}}`,
+    "    sessionRouting: Stateless",
+  );
+  const ping = { jsonrpc: "2.0", id: 2, method: "ping" };
+  for (let at = 0; at < 3; at++) assert.equal((await post(`${gateway.url()}/mcp`, ping)).status, 200);
+  assert.deepEqual(server.methods(), ["initialize", "notifications/initialized", "ping", "ping", "ping"]);
+});
 
 prove(
   "GwBackend spec.mcp.targets[].static.backendRef.name",

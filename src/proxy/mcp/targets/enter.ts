@@ -16,6 +16,9 @@ type Post = (out: TargetMessage, own: TargetSession, caller: RoutedExchange) => 
 /** Ends a session with the target, and leaves that of the client alone. */
 type Leave = (own: Readonly<TargetSession>, session: Session, caller: RoutedExchange) => Promise<void>;
 
+/** Time for which a target that issued no session id is not entered again for requests that stand for themselves. */
+const SESSIONLESS_MS = 60_000;
+
 /** Subscriptions that are kept per session and target for healing; further ones are lost with a target's session. */
 const MAX_SUBSCRIPTIONS = 1_024;
 
@@ -28,6 +31,8 @@ export class EnteringTarget {
   readonly #name: string;
   readonly #post: Post;
   readonly #leave: Leave;
+  /** Until when requests that stand for themselves need not be entered: the target issues no session ids. */
+  #sessionlessUntilMs = 0;
 
   constructor(name: string, post: Post, leave: Leave) {
     this.#name = name;
@@ -38,6 +43,7 @@ export class EnteringTarget {
   /** Enters the session unless it is entered. @param isGone whether the endpoint of the session is gone */
   async ensure(session: Session, own: TargetSession, caller: RoutedExchange, isGone: boolean): Promise<void> {
     if (isGone) return this.heal(session, own, caller, own.id);
+    if (session.id === undefined && performance.now() < this.#sessionlessUntilMs) own.entered = true;
     try {
       while (!own.entered) await this.#enterOnce(session, own, caller);
     } catch (error) {
@@ -62,6 +68,11 @@ export class EnteringTarget {
     if (session.refresh(this.#name, lostId)) return this.#leave(entered, session, caller);
     await this.#restore(session, own, caller);
     session.healed(this.#name);
+  }
+
+  /** The target refused a request without a session: the next one enters again. */
+  forgetSessionless(): void {
+    this.#sessionlessUntilMs = 0;
   }
 
   /** Notes what a client set in its session and the target would forget with it. */
@@ -107,6 +118,7 @@ export class EnteringTarget {
     own.entered = true;
     own.isLost = false;
     await this.#tell(INITIALIZED, session, own, caller);
+    if (session.id === undefined && own.id === undefined) this.#sessionlessUntilMs = performance.now() + SESSIONLESS_MS;
   }
 
   async #restore(session: Session, own: TargetSession, caller: RoutedExchange): Promise<void> {

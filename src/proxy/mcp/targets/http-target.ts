@@ -61,6 +61,7 @@ export class HttpTarget implements Target {
       answer = await this.#post(out, own, caller);
       if (isLost(answer, healedId)) throw sessionLost();
     }
+    if (answer.kind === "refused" && own.id === undefined) this.#entering.forgetSessionless();
     this.#entering.remember(out, session);
     return this.#toAnswer(answer, out, own, caller);
   }
