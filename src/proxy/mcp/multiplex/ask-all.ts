@@ -8,7 +8,7 @@ import { askOne } from "./view-answer.ts";
 
 /** Sends a request to all targets; those that do not serve it have nothing to say. @throws McpError, ProxyError */
 export async function askAll(server: Server, request: ClientRequest): Promise<McpAnswer> {
-  const { naming, failOpen } = server;
+  const { naming, failOpen, down } = server;
   const { message, session } = request;
   if (naming.only !== undefined) return askOne(server, request, message, naming.only);
   const view = viewOf(server, request);
@@ -17,6 +17,7 @@ export async function askAll(server: Server, request: ClientRequest): Promise<Mc
     {
       failOpen,
       debug: request.exchange.debug,
+      down,
       send: (out) => sendTo(out.target, out.message, request),
       view: (interim, target) => viewInterim(server, interim, target, { view, session }),
       merge: () => responseTo(message.id ?? "null", "{}"),

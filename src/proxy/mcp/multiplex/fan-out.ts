@@ -1,14 +1,19 @@
 /**
  * Sends one request to several targets at once and makes one answer of theirs. What targets say before they respond is
  * passed on in order of arrival. With FailOpen targets that fail are left out; otherwise the first failure is the answer.
+ * A target that hangs must not hold up the answer for ever, so there is a time limit besides those of the settings.
  */
 import type { DebugTrace, McpTargetOutcome } from "../../exchange/debug-trace.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import { readMessage, type Message } from "../message/message.ts";
 import { findMember, textOf } from "../message/spans.ts";
 import { answerWith, streamOf } from "./answers.ts";
+import { SilentTarget, type DownTargets } from "./down-targets.ts";
 import type { McpAnswer, Target } from "../targets/target.ts";
 import { StreamMerger } from "./streams/stream-merger.ts";
+
+/** Time for the responses of all targets. */
+const LIMIT_MS = 30_000;
 
 /** A request as one of the targets shall read it. */
 export interface TargetRequest {
@@ -28,6 +33,9 @@ export interface FanOutOptions {
   readonly debug: DebugTrace | undefined;
   /** Counts the items of a list before and after authorization, for operators; unset for what is no list. */
   readonly countItems?: (response: TargetResponse) => Pick<McpTargetOutcome, "itemsBefore" | "itemsAfter">;
+  /** Targets that are not asked again yet where those that fail are left out. */
+  readonly down: DownTargets;
+  readonly limitMs?: number;
   readonly send: (request: TargetRequest) => Promise<McpAnswer>;
   /** Rewrites what a target sends before its response; undefined drops it. @throws McpError when it must not be sent */
   readonly view: (message: Message, target: Target) => Message | undefined;
@@ -50,39 +58,77 @@ interface Gathered {
 export async function fanOut(requests: readonly TargetRequest[], options: FanOutOptions): Promise<McpAnswer> {
   const gathered: Gathered = { requests, responses: new Map(), failures: [], options };
   const streams = new StreamMerger<Target>(false);
+  const startedMs = performance.now();
   for (const { target, answer } of await sendAll(gathered)) {
     if (answer.only !== undefined) gathered.responses.set(target, answer.only);
     else streams.add(target, answer);
   }
   if (streams.size === 0) return answerWith(await finish(gathered));
-  return streamOf(readStreams(streams, gathered), () => streams.close());
+  const leftMs = (options.limitMs ?? LIMIT_MS) - (performance.now() - startedMs);
+  const timer = setTimeout(() => streams.failAll(silent()), Math.max(0, leftMs)).unref();
+  return streamOf(readStreams(streams, gathered, timer), () => streams.close());
 }
 
 /** Sends the requests at once. With FailClosed the first failure ends those that have been answered. */
 async function sendAll({ requests, failures, responses, options }: Gathered) {
   const opened: { readonly target: Target; readonly answer: McpAnswer }[] = [];
   let isOver = false;
+  const limit = startLimit(options.limitMs ?? LIMIT_MS);
   const send = async (request: TargetRequest): Promise<void> => {
-    const answer = await options.send(request);
-    if (isOver) return answer.cancel();
     const { target } = request;
+    const answer = await sendInTime(request, options, limit.passed);
+    if (isOver) return answer.cancel();
     if (answer.body === undefined) opened.push({ target, answer });
     else responses.set(target, readRefusal(answer.body, answer.status));
   };
-  const sent = requests.map(send);
-  if (options.failOpen) {
-    for (const outcome of await Promise.allSettled(sent))
-      if (outcome.status === "rejected") failures.push(outcome.reason);
-    return opened;
-  }
   try {
-    await Promise.all(sent);
+    if (options.failOpen) {
+      for (const outcome of await Promise.allSettled(askable(requests, options).map(send)))
+        if (outcome.status === "rejected") failures.push(outcome.reason);
+      return opened;
+    }
+    await Promise.all(requests.map(send));
+    return opened;
   } catch (error) {
     isOver = true;
     for (const { answer } of opened) answer.cancel();
     throw error;
+  } finally {
+    limit.clear();
   }
-  return opened;
+}
+
+/** Leaves out targets that were down a moment ago, unless all of them were. */
+function askable(requests: readonly TargetRequest[], { down }: FanOutOptions): readonly TargetRequest[] {
+  const up = requests.filter(({ target }) => !down.isDown(target));
+  return up.length === 0 ? requests : up;
+}
+
+/** @param passed rejects when the time is over @throws McpError, ProxyError */
+async function sendInTime(request: TargetRequest, { send, down }: FanOutOptions, passed: Promise<never>) {
+  const sending = send(request);
+  try {
+    const answer = await Promise.race([sending, passed]);
+    down.answered(request.target);
+    return answer;
+  } catch (error) {
+    down.failed(request.target, error);
+    // What comes after the time is over has no reader.
+    if (error instanceof SilentTarget) void sending.then((late) => late.cancel()).catch(() => undefined);
+    throw error;
+  }
+}
+
+function startLimit(limitMs: number): { readonly passed: Promise<never>; clear(): void } {
+  const { promise, reject } = Promise.withResolvers<never>();
+  // The targets may have answered before anything waits for the limit.
+  promise.catch(() => undefined);
+  const timer = setTimeout(() => reject(silent()), limitMs).unref();
+  return { passed: promise, clear: () => clearTimeout(timer) };
+}
+
+function silent(): SilentTarget {
+  return new SilentTarget(ERROR_CODES.internal, "a server did not answer in time", { status: 500 });
 }
 
 /** Reads the JSON-RPC error that an HTTP error came with. @throws McpError when it came with none */
@@ -93,7 +139,11 @@ function readRefusal(body: Buffer, status: number): Message {
   throw new McpError(ERROR_CODES.internal, "a server refused the request", { status: 500, detail });
 }
 
-async function* readStreams(streams: StreamMerger<Target>, gathered: Gathered): AsyncGenerator<Message> {
+async function* readStreams(
+  streams: StreamMerger<Target>,
+  gathered: Gathered,
+  timer: NodeJS.Timeout,
+): AsyncGenerator<Message> {
   const { responses, failures, options } = gathered;
   try {
     for (let arrival = await streams.next(); arrival !== undefined; arrival = await streams.next()) {
@@ -113,6 +163,7 @@ async function* readStreams(streams: StreamMerger<Target>, gathered: Gathered): 
     // A request that was given up has no response.
     if (!streams.isClosed) yield await finish(gathered);
   } finally {
+    clearTimeout(timer);
     streams.close();
   }
 }

@@ -17,7 +17,7 @@ import { askOne } from "./view-answer.ts";
  * @throws McpError, ProxyError
  */
 export async function initialize(server: Server, request: ClientRequest): Promise<McpAnswer> {
-  const { naming, failOpen, stateless } = server;
+  const { naming, failOpen, down, stateless } = server;
   const { message, session, exchange } = request;
   if (naming.only !== undefined) return askOne(server, request, message, naming.only);
   const view = viewOf(server, request);
@@ -30,6 +30,7 @@ export async function initialize(server: Server, request: ClientRequest): Promis
       {
         failOpen,
         debug: exchange.debug,
+        down,
         send: (out) => sendTo(out.target, out.message, request),
         view: (interim, target) => viewInterim(server, interim, target, { view, session }),
         merge: (results) => responseTo(message.id ?? "null", mergeInitialize(results, request.version, stateless)),
@@ -49,7 +50,7 @@ export async function initialize(server: Server, request: ClientRequest): Promis
  * @throws McpError, ProxyError
  */
 export async function discover(server: Server, request: ClientRequest): Promise<McpAnswer> {
-  const { naming, failOpen } = server;
+  const { naming, failOpen, down } = server;
   const { message } = request;
   if (naming.only !== undefined) return askOne(server, request, message, naming.only);
   const send = async (target: Target): Promise<McpAnswer> => {
@@ -62,6 +63,7 @@ export async function discover(server: Server, request: ClientRequest): Promise<
     {
       failOpen,
       debug: request.exchange.debug,
+      down,
       send: (out) => send(out.target),
       // Nothing is said before the introduction.
       view: () => undefined,

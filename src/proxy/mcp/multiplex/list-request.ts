@@ -54,6 +54,7 @@ async function listAll(listing: Listing): Promise<McpAnswer> {
     failOpen: server.failOpen,
     debug: request.exchange.debug,
     countItems: (response) => countItems(listing, response),
+    down: server.down,
     send: ({ target, message }) => sendTo(target, message, request),
     view: (message, target) => viewInterim(server, message, target, { view, session: request.session }),
     merge: (results) => mergePages(listing, cursor, results),

@@ -12,6 +12,7 @@ import { findMember, stringAt, textOf } from "../message/spans.ts";
 import type { Seal } from "../session/seal.ts";
 import type { Session } from "../session/session.ts";
 import type { McpAnswer, Target } from "../targets/target.ts";
+import type { DownTargets } from "./down-targets.ts";
 import type { ListedNames } from "./listed-names.ts";
 import type { ClientRequest } from "./multiplexer.ts";
 import type { Naming } from "./naming/names.ts";
@@ -40,6 +41,7 @@ export interface ServerOptions {
 export interface Server extends ServerOptions {
   readonly names: ListedNames;
   readonly owners: RequestOwners;
+  readonly down: DownTargets;
 }
 
 /** Returns what a request may see. */

@@ -12,6 +12,7 @@ import type { Session } from "../session/session.ts";
 import type { McpAnswer } from "../targets/target.ts";
 import { askAll } from "./ask-all.ts";
 import { callOwner } from "./call.ts";
+import { DownTargets } from "./down-targets.ts";
 import { discover, initialize } from "./introduce.ts";
 import { isLike } from "./rewriting/items.ts";
 import { listItems } from "./list-request.ts";
@@ -41,7 +42,7 @@ const FAN_OUTS: ReadonlyMap<string, Answer> = new Map<string, Answer>([
 
 /** Creates the virtual server of a backend; every change of the backend creates a new one. */
 export function createVirtualServer(options: ServerOptions): Multiplexer {
-  const server: Server = { ...options, names: new ListedNames(), owners: new RequestOwners() };
+  const server: Server = { ...options, names: new ListedNames(), owners: new RequestOwners(), down: new DownTargets() };
   const { naming, failOpen } = options;
   options.streams.adopt(server);
   return {

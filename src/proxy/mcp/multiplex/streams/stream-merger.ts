@@ -53,6 +53,14 @@ export class StreamMerger<S> {
     answer?.cancel();
   }
 
+  /** Gives up all sources, each with an error. */
+  failAll(error: Error): void {
+    for (const [source, answer] of this.#open) {
+      answer.cancel();
+      this.#end(source, { source, kind: "error", error });
+    }
+  }
+
   /** Returns the next arrival; undefined when the stream was closed, or when no source is left and none may come. */
   async next(): Promise<Arrival<S> | undefined> {
     for (;;) {
