@@ -3,9 +3,14 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { create } from "@bufbuild/protobuf";
 import { z } from "zod";
+import { BackendSchema, McpBackendSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { resourceOf } from "../../../src/ir/encode.ts";
 import { MCP_HEADERS } from "../../support/clients/mcp.ts";
+import { listener, route as irRoute, to } from "../../support/gateway/data-plane.ts";
 import { documents, GATEWAY, route, startGateway } from "../../support/gateway/gateway.ts";
+import { startWorkers } from "../../support/gateway/workers.ts";
 import type { ProofContext } from "../../support/proofs/prove.ts";
 import { startMcpServer } from "../../support/servers/mcp-server.ts";
 
@@ -50,7 +55,8 @@ spec:
 async function* post(url: string, session: string, message: object): AsyncGenerator<Message> {
   const response = await fetch(url, {
     method: "POST",
-    headers: { ...MCP_HEADERS, ...(session === "" ? {} : { "mcp-session-id": session }) },
+    // Each request has a connection of its own, which either thread may get.
+    headers: { ...MCP_HEADERS, connection: "close", ...(session === "" ? {} : { "mcp-session-id": session }) },
     body: JSON.stringify({ jsonrpc: "2.0", ...message }),
   });
   assert.ok(response.ok, `status ${response.status}`);
@@ -113,4 +119,36 @@ test("none of 60 requests fails that replicas get in turns", async (context) => 
     const response = await postOnly(replicas[id % 2 === 0 ? 0 : 1], session, request);
     assert.deepEqual(response?.result?.["content"], [{ type: "text", text: `${name.split("_")[0]}: ${id}` }]);
   }
+});
+
+test("the threads of one gateway serve one session of several servers, and answers find their questions", async (t) => {
+  const servers = await Promise.all(
+    ["alpha", "beta"].map((name) => startMcpServer(t, { name, configure: withQuestion })),
+  );
+  const targets = servers.map(({ port }, at) => ({
+    name: at === 0 ? "alpha" : "beta",
+    path: "/mcp",
+    place: { case: "static", value: { host: "127.0.0.1", port } } as const,
+  }));
+  const mcp = create(McpBackendSchema, { targets });
+  const backend = create(BackendSchema, { key: "backend/default/tools", kind: { case: "mcp", value: mcp } });
+  const plane = await startWorkers(t, [listener(), irRoute("r", [to("tools")]), resourceOf("Backend", backend)]);
+  const url = `${plane.url}/mcp`;
+  const session = await begin(url);
+  const calls = Array.from({ length: 60 }, async (_each, id) => {
+    const name = id % 3 === 0 ? "alpha_echo" : "beta_echo";
+    const request = { id: id + 2, method: "tools/call", params: { name, arguments: { text: `${id}` } } };
+    const response = await postOnly(url, session, request);
+    assert.deepEqual(response?.result?.["content"], [{ type: "text", text: `${name.split("_")[0]}: ${id}` }]);
+  });
+  await Promise.all(calls);
+  for (let id = 70; id < 80; id++) {
+    const stream = post(url, session, { id, method: "tools/call", params: { name: "beta_confirm", arguments: {} } });
+    const { value: question } = await stream.next();
+    await postOnly(url, session, { id: question?.id, result: { action: "accept" } });
+    const { value: response } = await stream.next();
+    assert.deepEqual(response?.result?.["content"], [{ type: "text", text: "accept" }]);
+  }
+  const initialized = servers.flatMap((server) => server.methods()).filter((method) => method === "initialize");
+  assert.equal(initialized.length, 2);
 });
