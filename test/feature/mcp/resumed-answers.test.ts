@@ -66,6 +66,37 @@ test("a stream that ends early is asked for again after its last event", async (
   assert.deepEqual(askedAfter, ["a1", "a2", "a2"]);
 });
 
+test("the connection of an answered call serves the next one, although its stream ends later", async (t) => {
+  let connections = 0;
+  const server = createServer((request, response) => {
+    request.resume().on("end", () => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(`data: ${RESULT}\n\n`);
+      setImmediate(() => response.end(": bye\n\n"));
+    });
+  });
+  server.on("connection", () => connections++);
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  // A TCP server that listens on a port has an address of this form.
+  const { port } = server.address() as AddressInfo;
+  const backend = `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: tools}
+spec: {mcp: {targets: [{name: one, static: {host: 127.0.0.1, port: ${port}}}]}}
+`;
+  const gateway = await startGateway(t, documents(GATEWAY, backend, route("tools", "tools")));
+  for (let at = 0; at < 10; at++) {
+    const answer = await askMcp(`${gateway.url()}/mcp`, "tools/call", { name: "slow", arguments: {} });
+    assert.deepEqual(answer.result, { content: [] });
+  }
+  assert.ok(connections < 5, `${connections} connections`);
+});
+
 const BROKEN: readonly (readonly [title: string, script: Script, askedAfter: readonly string[]])[] = [
   ["has no event ids", { first: `data: ${PROGRESS}\n\n`, later: [event("a1", RESULT)] }, []],
   ["cannot be resumed", { first: event("a1", ""), later: [405] }, ["a1"]],

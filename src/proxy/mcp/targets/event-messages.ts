@@ -23,6 +23,7 @@ export class EventMessages implements BodySink, AsyncIterableIterator<Message> {
   #isOver = false;
   #error: Error | undefined;
   #restBytes = -1;
+  #restTimer: NodeJS.Timeout | undefined;
 
   /**
    * @param maxMessageBytes a larger message ends the stream with an error
@@ -64,10 +65,10 @@ export class EventMessages implements BodySink, AsyncIterableIterator<Message> {
     return this.#reader.promise;
   }
 
-  /** Stops reading and closes the stream. */
+  /** Stops reading and closes the stream, unless its short rest is read already. */
   return(): Promise<IteratorResult<Message>> {
     this.#over(undefined);
-    this.#source.destroy();
+    if (this.#restBytes < 0) this.#source.destroy();
     return Promise.resolve({ done: true, value: undefined });
   }
 
@@ -77,7 +78,7 @@ export class EventMessages implements BodySink, AsyncIterableIterator<Message> {
     this.#over(undefined);
     this.#restBytes = MAX_REST_BYTES;
     if (this.#isPaused) this.#source.resume();
-    setTimeout(destroy, MAX_REST_MS, this.#source).unref();
+    this.#restTimer = setTimeout(destroy, MAX_REST_MS, this.#source).unref();
   }
 
   data(chunk: Buffer): boolean {
@@ -101,10 +102,12 @@ export class EventMessages implements BodySink, AsyncIterableIterator<Message> {
   }
 
   end(): void {
+    clearTimeout(this.#restTimer);
     this.#over(undefined);
   }
 
   error(error: Error): void {
+    clearTimeout(this.#restTimer);
     this.#over(error);
   }
 
