@@ -27,7 +27,7 @@ const SUBJECTS: readonly (readonly [file: RegExp, sources: RegExp])[] = [
   [/slow\/spire/, /^src\/proxy\/spiffe\//],
   [/slow\/node/, /^(?:src\/(?:deployer|controller|cli)|tools\/image|test\/testbed\/node)/],
   [/cluster\/properties/, /^(?:crds|codegen|src\/admission)\//],
-  [/slow\/mcp-conformance/, /^src\/proxy\/mcp\//],
+  [/slow\/mcp-(?:conformance|inspector)/, /^src\/proxy\/mcp\//],
   [/conformance\/cel/, /^src\/cel\//],
 ];
 
