@@ -43,6 +43,13 @@ const GOALS: readonly Goal[] = [
   between("A2A call against chat JSON", "agent", "chat", 1.2),
   { title: "MCP tools/call, one target", limit: 175, unit: "µs", of: (figures) => figures.row("tool") },
   between("MCP tools/call, one target, against GET", "tool", "get", 6),
+  between("MCP tools/call, two targets and authorization, against one target", "tool-policies", "tool", 1.15),
+  {
+    title: "MCP tools/list, 1,000 tools of 10 targets",
+    limit: 4_500,
+    unit: "µs",
+    of: (figures) => figures.row("tool-list"),
+  },
   streamed("memory of an open stream, same format", "same format", 32),
   streamed("memory of an open stream, translated", "translated", 48),
   streamed("memory of an open stream, guarded", "guarded", 64),

@@ -77,6 +77,8 @@ const gwproxy: Peer = {
     "stream-guard": { path: `/stream-guard${CHAT}` },
     agent: { path: "/agent" },
     tool: { path: "/mcp" },
+    "tool-policies": { path: "/mcp-two" },
+    "tool-list": { path: "/mcp-ten" },
     mib: { path: "/mib" },
     "added-latency": { path: `/openai${CHAT}` },
     "first-chunk": { path: `/openai${CHAT}` },

@@ -26,6 +26,8 @@ export type RowName =
   | "stream-guard"
   | "agent"
   | "tool"
+  | "tool-policies"
+  | "tool-list"
   | "first-chunk"
   | "added-latency";
 
@@ -42,8 +44,8 @@ export interface Row {
   readonly method: "GET" | "POST";
   /** Name for bodies.ts. */
   readonly body?: string;
-  /** Whether each connection opens an MCP session and calls a tool in it. */
-  readonly isMcp?: boolean;
+  /** Set when each connection opens an MCP session: the tool that it calls in it, or the method of its requests. */
+  readonly mcp?: string;
   /** A correct answer contains this text. */
   readonly expect?: string;
 }
@@ -100,7 +102,23 @@ export const ROWS: readonly Row[] = [
     method: "POST",
     expect: "echo: ",
     measure: "processor",
-    isMcp: true,
+    mcp: "echo",
+  },
+  {
+    name: "tool-policies",
+    title: "the same with two targets, authorization",
+    method: "POST",
+    expect: "echo: ",
+    measure: "processor",
+    mcp: "one_echo",
+  },
+  {
+    name: "tool-list",
+    title: "MCP tools/list, 1,000 tools of 10 targets",
+    method: "POST",
+    expect: "j_tool-99",
+    measure: "processor",
+    mcp: "tools/list",
   },
   { name: "added-latency", title: "chat JSON, 20 a second: median", ...CHAT, measure: "whole answer" },
   {

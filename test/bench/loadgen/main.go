@@ -44,6 +44,7 @@ var (
 	warm    = flag.Duration("warm", time.Second, "warm-up time, same load, not counted")
 	pid     = flag.Int("pid", 0, "root pid of the process tree to account")
 	mcp     = flag.Bool("mcp", false, "MCP tools/call sessions")
+	mcpList = flag.Bool("mcp-list", false, "list tools in place of calling one")
 	mcpTool = flag.String("tool", "echo", "MCP tool name")
 	mcpVer  = flag.String("mcp-version", "2025-06-18", "MCP protocol version to ask for")
 	label   = flag.String("label", "", "label copied into the output")
@@ -93,6 +94,9 @@ func main() {
 			return static
 		}
 		k.id++
+		if *mcpList {
+			return request([]byte(`{"jsonrpc":"2.0","id":`+strconv.Itoa(k.id)+`,"method":"tools/list"}`), k.mcpH())
+		}
 		return request([]byte(`{"jsonrpc":"2.0","id":`+strconv.Itoa(k.id)+`,"method":"tools/call","params":{"name":"`+*mcpTool+`","arguments":{"text":"hello from the load generator"}}}`), k.mcpH())
 	}
 	if *show {

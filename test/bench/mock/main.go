@@ -7,7 +7,7 @@
 //	POST */converse             -> Bedrock JSON, */converse-stream -> application/vnd.amazon.eventstream
 //	POST /agent*                -> a finished task of A2A (JSON-RPC)
 //	POST */embeddings           -> small JSON
-//	POST /mcp*                  -> MCP streamable HTTP (initialize, ping, tools/list, tools/call echo)
+//	POST /mcp*                  -> MCP streamable HTTP (initialize, ping, tools/list, tools/call echo); /mcp-100 lists 100 tools
 //
 // SSE pacing: model containing "paced" writes one chunk per -interval; others go out with no pause, one write per -burst chunks.
 // -stdio : be an MCP server on stdin/stdout instead (newline-delimited JSON-RPC).

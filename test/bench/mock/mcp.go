@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
+	"strings"
 )
 
 // A request of JSON-RPC, as far as it is looked at.
@@ -14,7 +16,18 @@ type rpc struct {
 	Params json.RawMessage `json:"params"`
 }
 
-func mcpAnswer(b []byte) []byte { // nil for a notification
+// A hundred tools of 420 bytes each, as servers with generated descriptions list them.
+var manyTools = func() string {
+	tools := make([]string, 100)
+	for at := range tools {
+		tool := fmt.Sprintf(`{"name":"tool-%d","description":"%s","inputSchema":{"type":"object","properties":{"text":{"type":"string","description":"What to say"},"times":{"type":"integer"}},"required":["text"]}}`, at, strings.Repeat("Says a text. ", 20))
+		tools[at] = tool
+	}
+	return `{"tools":[` + strings.Join(tools, ",") + `]}`
+}()
+
+// many: the server has a hundred tools. nil for a notification.
+func mcpAnswer(b []byte, many bool) []byte {
 	var r rpc
 	if json.Unmarshal(b, &r) != nil {
 		return []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`)
@@ -35,6 +48,10 @@ func mcpAnswer(b []byte) []byte { // nil for a notification
 	case "ping":
 		res = `{}`
 	case "tools/list":
+		if many {
+			res = manyTools
+			break
+		}
 		res = `{"tools":[{"name":"echo","description":"Echo the text back","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}},{"name":"add","description":"Add two numbers","inputSchema":{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a","b"]}}]}`
 	case "tools/call":
 		var p struct {
@@ -56,7 +73,7 @@ func serveStdio() {
 	for {
 		l, err := rd.ReadBytes('\n')
 		if len(bytes.TrimSpace(l)) > 0 {
-			if a := mcpAnswer(l); a != nil {
+			if a := mcpAnswer(l, false); a != nil {
 				w.Write(a)
 				w.WriteByte('\n')
 				w.Flush()

@@ -152,7 +152,7 @@ func handle(c net.Conn) {
 				_, err = c.Write(resp("200 OK", "text/plain", "", nil))
 				break
 			}
-			a := mcpAnswer(body)
+			a := mcpAnswer(body, strings.HasPrefix(path, "/mcp-100"))
 			extra := ""
 			if bytes.Contains(body, []byte(`"initialize"`)) {
 				extra = fmt.Sprintf("mcp-session-id: mock-%d\r\n", sess.Add(1))
