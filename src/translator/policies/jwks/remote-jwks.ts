@@ -8,7 +8,6 @@
  */
 import { hash } from "node:crypto";
 import { create, toJsonString } from "@bufbuild/protobuf";
-import type { GwBackend } from "../../../../generated/types/backend.ts";
 import type { BackendTLSPolicy } from "../../../../generated/types/gateway-api/backendtlspolicy.ts";
 import type { GwPolicy } from "../../../../generated/types/policy.ts";
 import type { RemoteJwks } from "../../../../generated/types/traffic-authentication.ts";
@@ -18,7 +17,6 @@ import {
   type BackendTls,
   type JwtKey,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Service } from "../../../api/core.ts";
 import { nameKey } from "../../../api/refs.ts";
 import type { Entry, Readable, ReadableIndex } from "../../../lib/collections/collection.ts";
 import type { Read } from "../../../lib/collections/graph.ts";
