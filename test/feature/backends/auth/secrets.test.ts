@@ -1,0 +1,203 @@
+/**
+ * Secrets of every kind of `auth`, with random values, appear nowhere that a person or another service reads: logs at
+ * `trace`, access logs, answers, dumps, metrics, spans, and what is said about objects that cannot be used.
+ */
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import fc from "fast-check";
+import { call } from "../../../support/clients/http.ts";
+import { freePorts } from "../../../support/fixtures/free-ports.ts";
+import { assertProperty, seededRandom } from "../../../support/fixtures/seed.ts";
+import { secret } from "../../../support/gateway/backend-auth.ts";
+import { documents, gatewayOf, gatewayPolicy, route } from "../../../support/gateway/gateway.ts";
+import { startGwproxy } from "../../../support/gateway/process.ts";
+import { prove, type ProofContext } from "../../../support/proofs/prove.ts";
+import { startEcho } from "../../../support/servers/echo.ts";
+import { startTokenServer } from "../../../support/servers/token-endpoint.ts";
+
+const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+/** Hands out random texts, and remembers what each was for. */
+class Secrets {
+  readonly all = new Map<string, string>();
+  readonly #random: () => number;
+
+  constructor(seed: number) {
+    this.#random = seededRandom(seed);
+  }
+
+  make(what: string): string {
+    const text = Array.from({ length: 24 }, () => LETTERS[Math.floor(this.#random() * LETTERS.length)]).join("");
+    this.all.set(what, text);
+    return text;
+  }
+
+  /** A private key, whose lines are the secret. @param what also used for a text that only looks like a key */
+  makeKey(what: string): string {
+    const pem = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ type: "pkcs8", format: "pem" });
+    this.all.set(what, String(pem).split("\n")[5] ?? "");
+    return String(pem);
+  }
+
+  /** Returns the secrets that a text holds, as they are or in a form that is read as easily. */
+  findIn(text: string): string[] {
+    return [...this.all]
+      .filter(([, value]) =>
+        [value, Buffer.from(value).toString("base64").slice(0, 30), Buffer.from(value).toString("hex")].some((form) =>
+          text.includes(form),
+        ),
+      )
+      .map(([what]) => what);
+  }
+}
+
+/** A server that keeps the bytes of what is exported to it. */
+async function startSink(context: ProofContext): Promise<{ readonly port: number; readonly received: Buffer[] }> {
+  const received: Buffer[] = [];
+  const server = createServer((request, response) => {
+    void buffer(request).then((bytes) => {
+      received.push(bytes);
+      response.end();
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  context.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { port: (server.address() as AddressInfo).port, received };
+}
+
+/** The blocks by the name of their backend. @param url of the token endpoint */
+function blocksOf(secrets: Secrets, url: string): { auth: Readonly<Record<string, string>>; objects: string[] } {
+  const client = `clientAuth: {clientId: c, secretRef: {name: client}}`;
+  const account = {
+    type: "service_account",
+    client_email: "robot@p.test",
+    private_key: secrets.makeKey("key of a service account"),
+    private_key_id: "k1",
+    token_uri: `${url}/google`,
+  };
+  return {
+    auth: {
+      inline: `{key: ${secrets.make("inline key")}}`,
+      entry: "{secretRef: {name: entry}}",
+      query: "{secretRef: {name: entry}, location: {queryParameter: {name: t}}}",
+      further: "{credentials: [{location: {cookie: {name: c}}, secretRef: {name: further}}]}",
+      "cloud-a": "{cloudA: {secretRef: {name: aws}, region: eu-west-1}}",
+      "cloud-b": "{cloudB: {secretRef: {name: entra}}}",
+      "cloud-c": "{cloudC: {secretRef: {name: robot}}}",
+      signed: "{jwtSign: {signingKeyRef: {name: signing}}}",
+      exchanged: `{oauthTokenExchange: {url: "${url}/token", ${client}}}`,
+      crossed: `{crossAppAccess: {identityProvider: {url: "${url}/idp", ${client}}, resourceAuthorizationServer: {url: "${url}/as", ${client}}, audience: a}}`,
+      broken: "{jwtSign: {signingKeyRef: {name: broken}}}",
+      wrong: "{cloudC: {secretRef: {name: wrong}}}",
+    },
+    objects: [
+      secret("entry", { Authorization: secrets.make("entry of a Secret") }),
+      secret("further", { Authorization: secrets.make("further credential") }),
+      secret("aws", {
+        accessKey: "AKIDSTATIC",
+        secretKey: secrets.make("secret key of cloud A"),
+        sessionToken: secrets.make("session token"),
+      }),
+      secret("entra", { tenantId: "t", clientId: "c", clientSecret: secrets.make("client secret of cloud B") }),
+      secret("robot", { "credentials.json": JSON.stringify(account) }),
+      secret("signing", { signingKey: secrets.makeKey("signing key") }),
+      secret("client", { clientSecret: secrets.make("client secret") }),
+      secret("broken", { signingKey: `-----BEGIN PRIVATE KEY-----\n${secrets.make("broken key")}\n` }),
+      secret("wrong", { "credentials.json": `{"type": "${secrets.make("credential file")}` }),
+    ],
+  };
+}
+
+async function checkRun(context: ProofContext, seed: number): Promise<void> {
+  const secrets = new Secrets(seed);
+  const echo = await startEcho(context);
+  const server = await startTokenServer(context);
+  let isFailing = false;
+  server.reply = ({ path, form }) => {
+    const body = secrets.make(`failure of ${path}`);
+    if (isFailing) return { status: 503, body };
+    const token = { access_token: secrets.make(`token of ${path}`) };
+    const isJag = form.get("requested_token_type")?.endsWith("id-jag") === true;
+    return {
+      members: isJag ? { ...token, issued_token_type: form.get("requested_token_type"), token_type: "N_A" } : token,
+    };
+  };
+  const sink = await startSink(context);
+  const { auth, objects } = blocksOf(secrets, server.url);
+  const [port = 0, admin = 0, metrics = 0] = await freePorts(3);
+  const backends = Object.entries(auth).map(
+    ([name, block]) => `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: ${name}}
+spec: {static: {host: 127.0.0.1, port: ${echo.port}}, policies: {auth: ${block}}}
+`,
+  );
+  const collector = `url: "http://127.0.0.1:${sink.port}", protocol: HTTP`;
+  const manifests = documents(
+    gatewayOf([`{name: http, port: ${port}, protocol: HTTP}`]),
+    gatewayPolicy(
+      "telemetry",
+      `  frontend: {tracing: {${collector}, randomSampling: "true"}, accessLog: {otlp: {${collector}}}}`,
+    ),
+    ...backends,
+    ...Object.keys(auth).map((name) => route(name, name, `/${name}`)),
+    ...objects,
+  );
+  const folder = mkdtempSync(join(tmpdir(), "gwproxy-secrets-"));
+  context.after(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(join(folder, "all.yaml"), manifests);
+  const addresses = ["--admin-address", `127.0.0.1:${admin}`, "--metrics-address", `127.0.0.1:${metrics}`];
+  const gwproxy = startGwproxy(
+    context,
+    ["up", "-f", folder, "--log-level", "trace", "--readiness-address", "127.0.0.1:0", ...addresses],
+    { AZURE_AUTHORITY_HOST: server.url },
+  );
+  await gwproxy.printed(`:${port} for Gateway default/gw`);
+
+  const answers: string[] = [];
+  for (const round of ["good", "failing"]) {
+    isFailing = round === "failing";
+    for (const name of Object.keys(auth)) {
+      const headers = { authorization: `Bearer ${secrets.make(`${round} token of the client of ${name}`)}` };
+      const { status, body } = await call(`http://127.0.0.1:${port}/${name}`, { headers });
+      if (status !== 200) answers.push(body);
+    }
+  }
+  assert.ok(echo.seen.length >= 2 * 10 - 4, `${echo.seen.length} requests arrived`);
+  const arrived = secrets.findIn(JSON.stringify(echo.seen));
+  for (const what of ["inline key", "session token", "token of /token", "token of /as"])
+    assert.ok(arrived.includes(what), `${what} is used`);
+
+  const dump = async (url: string): Promise<string> => (await call(url)).body;
+  const places: Readonly<Record<string, string>> = {
+    answers: answers.join("\n"),
+    "config dump": await dump(`http://127.0.0.1:${admin}/config_dump`),
+    metrics: await dump(`http://127.0.0.1:${metrics}/metrics`),
+  };
+  await gwproxy.kill("SIGTERM");
+  const exported = Buffer.concat(sink.received).toString("latin1");
+  for (const [place, text] of Object.entries({ ...places, exported, logs: gwproxy.output() })) {
+    assert.ok(text.length > 0, `${place} is empty`);
+    assert.deepEqual(secrets.findIn(text), [], place);
+  }
+  assert.match(gwproxy.output(), /is not an unencrypted private key/, "the broken key is reported without its text");
+}
+
+prove([], "no secret and no token appears in logs, answers, dumps, metrics or spans", (context) =>
+  assertProperty(
+    fc.asyncProperty(fc.integer(), (seed) => checkRun(context, seed)),
+    { numRuns: 2, endOnFailure: true },
+  ),
+);
