@@ -11,6 +11,7 @@ import { admissionTable } from "./admission.ts";
 import { churn, churnTables, type ChurnForm, type ChurnSizes } from "./churn.ts";
 import { startCluster, startFiles } from "./churn-forms.ts";
 import { enter, measureStarts, reasonOf, type Contender } from "./contenders.ts";
+import { credentialTable } from "./credentials.ts";
 import { expressionTables } from "./expressions.ts";
 import { goalTable } from "./goals.ts";
 import { llmTable } from "./llm.ts";
@@ -50,6 +51,7 @@ const FULL = { connections: 16, warmSeconds: 0.5 } as const;
 const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
   expressions: expressionTables,
   policies: policyTable,
+  credentials: credentialTable,
   reports: reportTable,
   llm: llmTable,
   admission: admissionTable,

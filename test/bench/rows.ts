@@ -134,6 +134,7 @@ export const ROWS: readonly Row[] = [
 /** Work that is not a load: named like rows on the command line. */
 export const SPECIAL_ROWS = [
   "admission",
+  "credentials",
   "expressions",
   "llm",
   "policies",

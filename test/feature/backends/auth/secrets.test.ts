@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -61,12 +61,11 @@ class Secrets {
 /** A server that keeps the bytes of what is exported to it. */
 async function startSink(context: ProofContext): Promise<{ readonly port: number; readonly received: Buffer[] }> {
   const received: Buffer[] = [];
-  const server = createServer((request, response) => {
-    void buffer(request).then((bytes) => {
-      received.push(bytes);
-      response.end();
-    });
-  });
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    received.push(await buffer(request));
+    response.end();
+  };
+  const server = createServer((request, response) => void answer(request, response));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   context.after(() => {
