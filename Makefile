@@ -93,5 +93,5 @@ bench: install ## CPU-microseconds per request, side by side with the peers that
 changelog: install ## Fold the notes of changes/unreleased into CHANGELOG.md as a release: VERSION=0.2.0
 	node tools/changelog.ts $(VERSION)
 
-image: install ## Pack the container images as an archive, without Docker
+image: install ## Pack the container images of this architecture as an archive with its bill of materials, without Docker
 	node tools/image.ts

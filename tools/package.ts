@@ -40,7 +40,10 @@ const { metafile } = await build({
   logLevel: "warning",
 });
 const { inputs: consoleInputs } = await bundleConsole(ROOT);
-writeFileSync(join(DIST, "LICENSES.txt"), licences([...Object.keys(metafile.inputs), ...consoleInputs]));
+const packages = bundledPackages([...Object.keys(metafile.inputs), ...consoleInputs]);
+writeFileSync(join(DIST, "LICENSES.txt"), packages.map(licenceOf).join("\n"));
+// For the bill of materials of the images; it is not part of the npm package.
+writeFileSync(join(DIST, "packages.json"), JSON.stringify(packages));
 writeTypes(join(DIST, "types"));
 
 /** Writes the generated types as declarations. They contain only types, so only the names of their imports change. */
@@ -56,9 +59,8 @@ function writeTypes(folder: string): void {
 }
 
 /** @param inputs paths of bundled files, relative to the root of the project */
-function licences(inputs: readonly string[]): string {
-  const packages = new Set(inputs.filter((path) => path.startsWith("node_modules/")).map(packageOf));
-  return [...packages].sort().map(licenceOf).join("\n");
+function bundledPackages(inputs: readonly string[]): string[] {
+  return [...new Set(inputs.filter((path) => path.startsWith("node_modules/")).map(packageOf))].sort();
 }
 
 /** Returns the folder of a package, such as "node_modules/@scope/name", including nested ones. */
