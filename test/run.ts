@@ -25,6 +25,7 @@ const SUBJECTS: readonly (readonly [file: RegExp, sources: RegExp])[] = [
   [/slow\/grpc-interop/, /^src\/proxy\/(?:listeners|backends|upstream|pipeline)\//],
   [/slow\/keycloak/, /^src\/(?:sources\/remote|proxy\/policies\/jwt)/],
   [/slow\/spire/, /^src\/proxy\/spiffe\//],
+  [/slow\/chart/, /^(?:chart|src\/(?:deployer|controller|cli|runtime|admission)|tools\/image)/],
   [/slow\/node/, /^(?:src\/(?:deployer|controller|cli)|tools\/image|test\/testbed\/node)/],
   [/cluster\/properties/, /^(?:crds|codegen|src\/admission)\//],
   [/slow\/mcp-(?:conformance|inspector)/, /^src\/proxy\/mcp\//],

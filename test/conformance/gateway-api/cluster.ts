@@ -1,15 +1,10 @@
 /** A cluster as a user has it after the installation: the Gateway API's kinds, ours, and the controller with our images. */
-import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { promisify } from "node:util";
-import { defineOurKinds } from "../../support/kubernetes/cluster.ts";
-import { gatewayApiCrds } from "../../support/kubernetes/gateway-api-crds.ts";
+import { importOurImages, installCharts } from "../../testbed/installation.ts";
 import { startNode, type Node } from "../../testbed/node.ts";
 import { programImage } from "../../testbed/node/images.ts";
 import { programs } from "../../testbed/programs.ts";
 
-const ROOT = join(import.meta.dirname, "../../..");
-const MANIFESTS = join(ROOT, "test/testbed/manifests");
 const ECHO = "registry.k8s.io/gateway-api/echo-basic";
 const ECHO_IMAGES = [`${ECHO}:v1.5.1`, `${ECHO}:v1.6.0-dev.2`, `${ECHO}:v1.6.0-dev.3`];
 /** The suite waits for this name server to run but sends to it for UDPRoute alone, so something that waits will do. */
@@ -27,22 +22,11 @@ export async function startConformanceCluster(say: (step: string) => void): Prom
     await node.importImages(programImage(join(await programs("node"), "pause"), [NAME_SERVER_IMAGE]));
     await importOurImages(node);
     say("installing gwproxy");
-    // More than an annotation holds, so the server has to do it.
-    await node.kubectl(["apply", "--server-side", "-k", await gatewayApiCrds("experimental")]);
-    await defineOurKinds(node);
-    await node.kubectl(["apply", "--server-side", "-f", MANIFESTS]);
-    const deployment = ["--namespace", "gwproxy-system", "deployment/gwproxy"];
-    await node.kubectl(["rollout", "status", "--timeout=120s", ...deployment]);
+    await installCharts(node, "experimental");
     await node.kubectl(["wait", "--for=condition=Accepted", "gatewayclass/gwproxy", "--timeout=60s"]);
     return node;
   } catch (error) {
     await node.stop();
     throw error;
   }
-}
-
-async function importOurImages(node: Node): Promise<void> {
-  const archive = join(node.pit.directory, "images.tar");
-  await promisify(execFile)(process.execPath, [join(ROOT, "tools/image.ts"), archive]);
-  await node.importImages(archive);
 }
