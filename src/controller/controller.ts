@@ -15,7 +15,6 @@ import type { Logger } from "../lib/log.ts";
 import { createKubernetesClient, type KubernetesClient } from "../sources/kubernetes/client.ts";
 import { createEventRecorder, type EventRecorder } from "../sources/kubernetes/events.ts";
 import { createKubernetesSource, type KubernetesSource } from "../sources/kubernetes/kubernetes-source.ts";
-import { DEPLOYED_KINDS, INFERENCE_KINDS, OWN_KINDS, STANDARD_KINDS } from "../sources/kubernetes/kinds.ts";
 import { filterNamespaces } from "../sources/kubernetes/namespace-filter.ts";
 import type { SourceSink } from "../sources/source.ts";
 import { reviewToken } from "../sources/kubernetes/token-review.ts";
@@ -26,6 +25,7 @@ import { type ControllerCore, createControllerCore } from "./controller-core.ts"
 import { checkOwnPorts } from "../runtime/own-ports.ts";
 import { createProcessLog, isLoopback, stopSignal } from "../runtime/process.ts";
 import { authorizeByToken } from "./stream-authorization.ts";
+import { watchedKinds } from "./watched-kinds.ts";
 import { openXdsSecret, readXdsFiles, type XdsTls } from "./xds-certificates.ts";
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
@@ -35,9 +35,6 @@ import { findOwner, type ObjectOwner } from "../sources/kubernetes/owner.ts";
 import type { KubeObject, ObjectId } from "../api/object.ts";
 import { GATEWAY_GROUP } from "../api/refs.ts";
 import type { RejectedResource } from "../xds/nack.ts";
-
-const KINDS = [...STANDARD_KINDS, ...OWN_KINDS, ...DEPLOYED_KINDS];
-const KINDS_WITH_INFERENCE = [...KINDS, ...INFERENCE_KINDS];
 
 export async function runController(options: ControllerOptions): Promise<void> {
   const { log } = createProcessLog(options.logLevel);
@@ -50,7 +47,7 @@ export async function runController(options: ControllerOptions): Promise<void> {
   const client = await createKubernetesClient(options.kubeconfig);
   const owner = await findOwner(client, options.namespace, options.deploymentName);
   const tls = files ?? (await openXdsSecret(options, client, owner, log.child("xds")));
-  const kinds = options.enableInference ? KINDS_WITH_INFERENCE : KINDS;
+  const kinds = watchedKinds(options);
   const source = createKubernetesSource({ client, kinds, log: log.child("source") });
   const current: typeof source.current = (id) => source.current(id);
   const metrics = createControllerMetrics({

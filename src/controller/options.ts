@@ -67,6 +67,8 @@ export interface ControllerOptions extends DeploymentOptions {
   readonly allowLocalBackends: boolean;
   /** Reads and serves InferencePools. */
   readonly enableInference: boolean;
+  /** Serves GwModels; without it they are not read. */
+  readonly enableModels: boolean;
   /** Writes without leader election. */
   readonly disableLeaderElection: boolean;
   readonly logLevel: string;

@@ -104,6 +104,12 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
     )
     .addOption(inferenceOption())
     .addOption(
+      new Option("--enable-models <true|false>", "serve GwModels; without it they are not read")
+        .argParser(flag)
+        .default(true)
+        .env("GWPROXY_ENABLE_MODELS"),
+    )
+    .addOption(
       new Option("--disable-leader-election <true|false>", "write without asking other replicas")
         .argParser(flag)
         .default(false)

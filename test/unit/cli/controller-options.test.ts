@@ -33,6 +33,7 @@ const UNREADABLE: readonly [string, string, RegExp][] = [
     /class gwproxy needs {"name": "…", "namespace"/,
   ],
   ["GWPROXY_CREATE_GATEWAY_CLASS", "no", /is neither true nor false/],
+  ["GWPROXY_ENABLE_MODELS", "no", /is neither true nor false/],
   ["GWPROXY_BACKEND_REF_GRANT_MODE", "all", /Allowed choices are route-and-policy, route, none/],
   ["GWPROXY_DISABLE_LEADER_ELECTION", "1", /is neither true nor false/],
   ["GWPROXY_ALLOW_LOCAL_BACKENDS", "1", /is neither true nor false/],
