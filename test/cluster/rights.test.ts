@@ -15,10 +15,16 @@ import { createKubernetesStatusClient } from "../../src/sources/kubernetes/statu
 import { reviewToken } from "../../src/sources/kubernetes/token-review.ts";
 import { freePort } from "../support/fixtures/free-ports.ts";
 import { recordingLog } from "../support/gateway/silent-log.ts";
-import { eventually } from "../support/gateway/process.ts";
+import { eventually, startGwproxy } from "../support/gateway/process.ts";
 import { renderChart } from "../support/kubernetes/chart.ts";
-import { CHART_FLAGS, controllerKubeconfig, startCluster, startController } from "../support/kubernetes/cluster.ts";
-import { describeRight, isAllowed, listRights, parseAuditLog } from "../support/kubernetes/rights.ts";
+import {
+  CHART_FLAGS,
+  controllerKubeconfig,
+  installForAccount,
+  startCluster,
+  startController,
+} from "../support/kubernetes/cluster.ts";
+import { describeRight, isAllowed, listRights, parseAuditLog, type Right } from "../support/kubernetes/rights.ts";
 import { contextOf } from "../support/proofs/prove.ts";
 import { AUDIT_LOG, type ApiServer } from "../testbed/api-server.ts";
 
@@ -118,7 +124,45 @@ test("the controller with the rights of the chart does its work, and each of the
   assert.doesNotMatch(controller.output(), /forbidden|cannot be listed/);
 
   const rights = listRights(await renderChart(VALUES), "gwproxy");
-  const requests = parseAuditLog((await readAudit(server)).slice(before), "gwproxy");
+  const needless = findNeedless(rights, (await readAudit(server)).slice(before), "gwproxy");
+  assert.deepEqual(needless, [], "each right has a use");
+  const page = await readFile(join(import.meta.dirname, "../../docs/operations.md"), "utf8");
+  const unnamed = [...new Set(rights.map(({ resource }) => resource))].filter((name) => !page.includes(`\`${name}\``));
+  assert.deepEqual(unnamed, [], "docs/operations.md says what each right is for");
+});
+
+test("the webhook with the rights of the chart registers itself, and each of them is needed", async (t) => {
+  const context = contextOf(t);
+  const server = await startCluster(context);
+  const before = (await readAudit(server)).length;
+  const rendered = await renderChart({}, ["--skip-tests"]);
+  const kubeconfig = await installForAccount(server, rendered, "gwproxy-webhook");
+  const port = await freePort();
+  const configuration = "gwproxy-gwproxy-system-webhook";
+  const flags = ["--namespace", "gwproxy-system", "--service", "gwproxy-system/gwproxy-webhook"];
+  const chart = ["--configuration", configuration, "--deployment-name", "gwproxy-webhook"];
+  const start = ["webhook", "-k", kubeconfig, "--address", `127.0.0.1:${port}`, ...flags, ...chart];
+  const first = startGwproxy(context, start);
+  await first.printed("validating");
+  const bundle = ["get", "validatingwebhookconfiguration", configuration, "-o", "jsonpath={.webhooks[0].clientConfig}"];
+  await eventually(async () => assert.match(await server.kubectl(bundle), /caBundle/));
+  await first.kill("SIGTERM");
+  // A Secret that was spoiled is written anew.
+  const spoil = ["patch", "secret", "gwproxy-webhook-cert", "-n", "gwproxy-system", "--type=merge"];
+  await server.kubectl([...spoil, "-p", JSON.stringify({ stringData: { "tls.crt": "spoilt" } })]);
+  const second = startGwproxy(context, start);
+  await second.printed("validating");
+  const owners = ["get", "secret", "gwproxy-webhook-cert", "-n", "gwproxy-system", "-o", "jsonpath={.metadata}"];
+  assert.match(await server.kubectl(owners), /"kind":"Deployment","name":"gwproxy-webhook"/);
+  assert.doesNotMatch(first.output() + second.output(), /forbidden/);
+  const rights = listRights(rendered, "gwproxy-webhook");
+  assert.ok(rights.length > 4);
+  assert.deepEqual(findNeedless(rights, (await readAudit(server)).slice(before), "gwproxy-webhook"), []);
+});
+
+/** Lists the rights without which no recorded request would have been refused. */
+function findNeedless(rights: readonly Right[], audit: string, account: string): string[] {
+  const requests = parseAuditLog(audit, account);
   assert.deepEqual(
     requests.filter(({ code }) => code === 403),
     [],
@@ -127,11 +171,8 @@ test("the controller with the rights of the chart does its work, and each of the
     const others = rights.filter((each) => each !== right);
     return !requests.some((request) => isAllowed(request, rights) && !isAllowed(request, others));
   });
-  assert.deepEqual(needless.map(describeRight), [], "each right has a use");
-  const page = await readFile(join(import.meta.dirname, "../../docs/operations.md"), "utf8");
-  const unnamed = [...new Set(rights.map(({ resource }) => resource))].filter((name) => !page.includes(`\`${name}\``));
-  assert.deepEqual(unnamed, [], "docs/operations.md says what each right is for");
-});
+  return needless.map(describeRight);
+}
 
 interface Reported {
   readonly kind: string;

@@ -6,7 +6,7 @@ import { startApiServer, type ApiServer } from "../../testbed/api-server.ts";
 import { gatewayApiCrds } from "./gateway-api-crds.ts";
 import { startGwproxy, type GwproxyProcess } from "../gateway/process.ts";
 import type { ProofContext } from "../proofs/prove.ts";
-import { renderChart } from "./chart.ts";
+import { renderChart, type ChartObject } from "./chart.ts";
 
 const CRDS = join(import.meta.dirname, "../../../crds");
 
@@ -48,11 +48,20 @@ export const CHART_FLAGS: readonly string[] = ["--create-gateway-class", "false"
  */
 export async function controllerKubeconfig(server: ApiServer, values: object = {}): Promise<string> {
   const objects = await renderChart({ webhook: { enabled: false }, ...values }, ["--skip-tests"]);
+  return installForAccount(server, objects, "gwproxy");
+}
+
+/** Applies objects of the chart. @returns the path of a kubeconfig with only the rights of one of its service accounts */
+export async function installForAccount(
+  server: ApiServer,
+  objects: readonly ChartObject[],
+  account: string,
+): Promise<string> {
   await server.kubectl(["apply", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }));
-  const token = await server.kubectl(["create", "token", "gwproxy", "-n", "gwproxy-system"]);
+  const token = await server.kubectl(["create", "token", account, "-n", "gwproxy-system"]);
   const config = JSON.parse(await readFile(server.kubeconfig, "utf8")) as { users: readonly { name: string }[] };
   config.users = config.users.map(({ name }) => ({ name, user: { token } }));
-  const path = join(server.directory, "controller.kubeconfig");
+  const path = join(server.directory, `${account}.kubeconfig`);
   await writeFile(path, JSON.stringify(config), { mode: 0o600 });
   return path;
 }
