@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { CHART_FLAGS, controllerKubeconfig, startCluster, startController } from "../support/kubernetes/cluster.ts";
+import { renderChart } from "../support/kubernetes/chart.ts";
 import { freePort } from "../support/fixtures/free-ports.ts";
 import { eventually, type GwproxyProcess } from "../support/gateway/process.ts";
 import type { ApiServer } from "../testbed/api-server.ts";
@@ -121,19 +122,29 @@ async function refusalOf(template: Template, name: string): Promise<string> {
   );
 }
 
-test("every pod, that of the controller too, may run where the restricted Pod Security Standard is enforced", async () => {
+/** Returns the pods of the chart: of the controller, of the webhook and of `helm test`. */
+async function podsOfChart(): Promise<(readonly [name: string, template: Template])[]> {
+  const objects = await renderChart();
+  return objects.flatMap(({ kind, metadata, ...object }) => {
+    if (kind === "Pod") return [[metadata.name, { metadata, ...object } as unknown as Template]]; // by its kind
+    return kind === "Deployment" ? [[metadata.name, (object as unknown as Deployment).spec.template]] : []; // the same
+  });
+}
+
+test("every pod, those of the chart too, may run where the restricted Pod Security Standard is enforced", async () => {
   await server.kubectl(["create", "namespace", "restricted"]);
   const enforced = "pod-security.kubernetes.io/enforce";
   await server.kubectl(["label", "namespace", "restricted", `${enforced}=restricted`, `${enforced}-version=latest`]);
-  const names = ["gw", "gwproxy"];
-  const namespaces = ["default", "gwproxy-system"];
-  for (const [at, name] of names.entries()) {
-    const where = ["-n", namespaces[at] ?? ""];
-    const text = await server.kubectl(["get", "deployment", name, ...where, "-o", "json"]);
-    const { template } = (JSON.parse(text) as Deployment).spec; // by its kind
+  const plane = JSON.parse(await server.kubectl(["get", "deployment", "gw", "-o", "json"])) as Deployment; // by its kind
+  const pods = [["gw", plane.spec.template] as const, ...(await podsOfChart())];
+  assert.deepEqual(
+    pods.map(([name]) => name),
+    ["gw", "gwproxy", "gwproxy-webhook", "gwproxy-test-client"],
+  );
+  for (const [name, template] of pods) {
     assert.equal(await refusalOf(template, name), "");
-    const without = JSON.parse(text.replaceAll('"RuntimeDefault"', '"Unconfined"')) as Deployment; // the same
-    const refusal = await refusalOf(without.spec.template, name);
+    const without = JSON.stringify(template).replaceAll('"RuntimeDefault"', '"Unconfined"');
+    const refusal = await refusalOf(JSON.parse(without) as Template, name); // the same
     assert.match(refusal, /violates PodSecurity "restricted:latest": seccompProfile/);
   }
 });
