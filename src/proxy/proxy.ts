@@ -15,6 +15,7 @@ import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import type { OwnListeners } from "../lib/network/own-listeners.ts";
 import { monotonicMs } from "../lib/time/monotonic.ts";
+import { captureProfile, type ProfileRequest, type ThreadProfile } from "../lib/profiling/capture.ts";
 import { createPasswordChecker, type PasswordChecker } from "../lib/password/checker.ts";
 import { resourceOf, type Resource as Reporter } from "../telemetry/otlp/resource.ts";
 import { createUpstream } from "./upstream/client/client.ts";
@@ -24,7 +25,8 @@ import { createResolver, type Resolver } from "./upstream/dial/dns.ts";
 import type { ProxyLocality } from "./balancing/endpoints.ts";
 import type { EndpointDump } from "./balancing/endpoint-dump.ts";
 import { BackendRegistry } from "./backends/registry.ts";
-import { Binds, type OpenListener } from "./listeners/binds/binds.ts";
+import { Binds } from "./listeners/binds/binds.ts";
+import type { OpenListener, Task } from "./listeners/tasks.ts";
 import { createCallouts, type Callouts } from "./callouts/callouts.ts";
 import { DebugTraces, type OpenedWatch } from "./debug-trace/debug-traces.ts";
 import { traceExpression } from "./debug-trace/traced-expression.ts";
@@ -97,6 +99,14 @@ export interface ProxyState {
   readonly credentials: readonly CredentialDump[];
 }
 
+export interface TaskList {
+  readonly tasks: readonly Task[];
+  readonly truncated: boolean;
+}
+
+/** Connections in the list of tasks of one thread. */
+const MAX_TASKS = 10_000;
+
 export interface Proxy {
   /** Applies an update, atomically for requests, and returns the refused resources. Calls are queued. */
   apply(update: ResourceUpdate): Promise<ApplyResult>;
@@ -110,6 +120,10 @@ export interface Proxy {
   explain(name: string): Promise<readonly ExplainedRoute[]>;
   /** Waits for a request to follow, for `/debug/trace`. */
   watch(options: WatchOptions): Promise<OpenedWatch>;
+  /** Returns the connections and requests in progress, up to a limit. */
+  tasks(): Promise<TaskList>;
+  /** Profiles all threads that serve. */
+  profile(request: ProfileRequest): Promise<readonly ThreadProfile[]>;
   /** Collects the metrics of worker threads, where there are any. */
   refresh(): Promise<void>;
   /** Asks clients to end each connection after the responses in flight; new connections are accepted and asked too. */
@@ -321,6 +335,8 @@ function proxyOf(
     },
     explain: (name) => Promise.resolve(configuration.explain(name)),
     watch: (watchOptions) => Promise.resolve(debugTraces.open(watchOptions)),
+    tasks: () => Promise.resolve(binds.tasks(MAX_TASKS)),
+    profile: async (request) => [await captureProfile(request)],
     refresh: () => Promise.resolve(),
     announce: () => binds.announce(),
     drain: () => binds.drain(),

@@ -87,6 +87,8 @@ export async function startDataPlane(
         const sources = { state, applied, pending, source, version: VERSION, read, now: new Date() };
         return buildConsoleData(sources, query);
       },
+      tasks: () => proxy.tasks(),
+      profile: (request) => proxy.profile(request),
       watch: (watchOptions) => proxy.watch(watchOptions),
       filter,
       onFilter: filterChanged,

@@ -58,6 +58,8 @@ async function startConsole(t: TestContext, more: readonly Resource[] = [], toke
   const server = await startAdminServer({
     address: { host: "127.0.0.1", port: 0 },
     state: () => Promise.resolve({}),
+    tasks: () => Promise.resolve({ tasks: [], truncated: false }),
+    profile: () => Promise.resolve([]),
     explain: (name) => plane.proxy.explain(name),
     async console(query) {
       const state = await plane.proxy.state();

@@ -3,8 +3,25 @@
  */
 import type { H3Event } from "h3";
 import type { LogFilter, Logger } from "../../lib/log.ts";
+import type { ProfileRequest, ThreadProfile } from "../../lib/profiling/capture.ts";
 
-export interface AdminContext {
+/** What every process can profile. */
+export interface ProfileContext {
+  /** Profiles all threads. */
+  readonly profile: (request: ProfileRequest) => Promise<readonly ThreadProfile[]>;
+}
+
+/** What the log filter is changed through. */
+export interface LoggingContext {
+  /** Changed in place by /logging. */
+  readonly filter: LogFilter;
+  /** The filter that the process started with. */
+  readonly initialFilter: LogFilter;
+  /** Called after each change of the filter. */
+  readonly onFilter: () => void;
+}
+
+export interface AdminContext extends ProfileContext, LoggingContext {
   /** Returns the content of /config_dump; secrets are masked already. */
   readonly state: () => Promise<object>;
   /** Returns the routes of a name ("namespace/name") with the policies of their rules; empty when there is none. */
@@ -13,13 +30,9 @@ export interface AdminContext {
   readonly console: (query: ConsoleQuery) => Promise<unknown>;
   /** Waits for a request to follow; without it there is no /debug/trace. */
   readonly watch: (options: WatchOptions) => Promise<OpenedWatch>;
-  /** Changed in place by /logging. */
-  readonly filter: LogFilter;
-  /** The filter that the process started with. */
-  readonly initialFilter: LogFilter;
-  /** Called after each change of the filter. */
-  readonly onFilter: () => void;
   readonly log: Logger;
+  /** Returns the connections and requests in progress. */
+  readonly tasks: () => Promise<TaskList>;
   /** Starts a graceful shutdown; resolves when it is over. */
   readonly drain: () => Promise<void>;
   /** Ends the process; called after the drain. */
@@ -34,6 +47,12 @@ interface ConsoleQuery {
   readonly backends: string | undefined;
   /** Label by which the usage of models is added up. */
   readonly usage: string | undefined;
+}
+
+export interface TaskList {
+  readonly tasks: readonly unknown[];
+  /** True when there are more than the list holds. */
+  readonly truncated: boolean;
 }
 
 export interface WatchOptions {
@@ -59,13 +78,14 @@ interface ExplainedRoute {
   readonly rules: readonly { readonly rule: string }[];
 }
 
-type AdminHandler = (event: H3Event, context: AdminContext) => Response | Promise<Response>;
+type AdminHandler<Context> = (event: H3Event, context: Context) => Response | Promise<Response>;
 
-export interface AdminPath {
+/** @typeParam Context what the path shows; that of the data plane, or less for paths that the controller has too */
+export interface AdminPath<Context = AdminContext> {
   /** One sentence for the page of the server and for docs/reference/admin.md. */
   readonly help: string;
   /** Served without the token: a file of the page, which shows nothing about the process. */
   readonly isPublic?: true;
-  readonly get?: AdminHandler;
-  readonly post?: AdminHandler;
+  readonly get?: AdminHandler<Context>;
+  readonly post?: AdminHandler<Context>;
 }

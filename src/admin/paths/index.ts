@@ -3,6 +3,8 @@ import type { AdminPath } from "./admin-path.ts";
 import { configDump } from "./config-dump.ts";
 import { consoleData, consoleScript, consoleStyle } from "./console.ts";
 import { debugTrace } from "./debug-trace.ts";
+import { cpuProfile, heapProfile } from "./pprof.ts";
+import { tasks } from "./tasks.ts";
 import { explain } from "./explain.ts";
 import { logging } from "./logging.ts";
 import { memory } from "./memory.ts";
@@ -13,6 +15,9 @@ export const ADMIN_PATHS: Readonly<Record<string, AdminPath>> = {
   "/console/app.css": consoleStyle,
   "/console/app.js": consoleScript,
   "/console/data": consoleData,
+  "/debug/pprof/heap": heapProfile,
+  "/debug/pprof/profile": cpuProfile,
+  "/debug/tasks": tasks,
   "/debug/trace": debugTrace,
   "/explain": explain,
   "/logging": logging,

@@ -2,11 +2,11 @@
 import { getQuery } from "h3";
 import { parseLogFilter, printLogFilter, type LogFilter } from "../../lib/log.ts";
 import { text } from "../http.ts";
-import type { AdminPath } from "./admin-path.ts";
+import type { AdminPath, LoggingContext } from "./admin-path.ts";
 
 const USAGE = "usage: ?level=<off|error|warn|info|debug|trace>[,<module>=<level>...] or ?reset";
 
-export const logging: AdminPath = {
+export const logging: AdminPath<LoggingContext> = {
   help: "the log filter; POST ?level=info,proxy=debug changes it, ?reset returns to the first",
   get: (_event, { filter }) => printFilter(filter),
   post(event, { filter, initialFilter, onFilter }) {

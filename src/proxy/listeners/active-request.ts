@@ -67,6 +67,7 @@ export function startRequest({ host, head, peer, makeBody, encoder, options }: S
   if (debugTraces.isWaiting) activeRequest.exchange.debug = debugTraces.begin(activeRequest.exchange);
   if (reports.reads.requestBody || activeRequest.exchange.debug !== undefined) activeRequest.exchange.watchRequest();
   host.entered(activeRequest);
+  options.onEntered(activeRequest.exchange);
   if (requestError === undefined) activeRequest.run(chain);
   // Keep the connection after a loop: the request is well-formed, and the connection often belongs to our own pool.
   else activeRequest.send(errorReply(activeRequest.exchange, requestError), !isLoop);

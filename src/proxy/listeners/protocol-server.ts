@@ -42,5 +42,7 @@ export interface ProtocolServerOptions {
   readonly chain: Chain;
   /** Operators who wait for a request (`/debug/trace`). */
   readonly debugTraces: Pick<DebugTraces, "isWaiting" | "begin">;
+  /** Called for each request, before its chain runs. */
+  readonly onEntered: (exchange: HttpExchange) => void;
   readonly onFinished: (exchange: HttpExchange, outcome: Outcome) => void;
 }

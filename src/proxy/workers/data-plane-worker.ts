@@ -47,6 +47,8 @@ const main = new Channel<MainProtocol, WorkerProtocol>(parentPort, {
   explain: (name) => proxy.explain(name),
   peer: (request) => threads.answer(request),
   ...watchHandlers((options) => proxy.watch(options)),
+  tasks: () => proxy.tasks(),
+  profile: (request) => proxy.profile(request),
   logFilter(text) {
     Object.assign(filter, parseLogFilter(text));
   },

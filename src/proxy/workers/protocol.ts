@@ -11,7 +11,9 @@ import type { ProxyLocality } from "../balancing/endpoints.ts";
 import type { WatchRefusal } from "../debug-trace/debug-traces.ts";
 import type { WatchOptions } from "../debug-trace/watch.ts";
 import type { EndpointDump } from "../balancing/endpoint-dump.ts";
-import type { OpenListener } from "../listeners/binds/binds.ts";
+import type { ProfileRequest, ThreadProfile } from "../../lib/profiling/capture.ts";
+import type { TaskList } from "../proxy.ts";
+import type { OpenListener } from "../listeners/tasks.ts";
 import type { ProxyErrorCode } from "../exchange/errors.ts";
 import type { ExplainedRoute } from "../router/explain-route.ts";
 import type { CredentialDump } from "../tokens/report.ts";
@@ -72,6 +74,8 @@ export interface WorkerProtocol {
   /** Responds with events as soon as there are some; undefined after the last one. */
   readonly watchRead: { readonly ask: number; readonly answer: readonly string[] | undefined };
   readonly watchClose: { readonly ask: number; readonly answer: undefined };
+  readonly tasks: { readonly ask: undefined; readonly answer: TaskList };
+  readonly profile: { readonly ask: ProfileRequest; readonly answer: readonly ThreadProfile[] };
   readonly logFilter: { readonly ask: string; readonly answer: undefined };
   /** A request of another thread about a stream. */
   readonly peer: { readonly ask: ThreadRequest; readonly answer: unknown };

@@ -28,8 +28,9 @@ import type { ProxyLocality } from "../balancing/endpoints.ts";
 import type { OpenedWatch } from "../debug-trace/debug-traces.ts";
 import type { WatchOptions } from "../debug-trace/watch.ts";
 import type { EndpointDump } from "../balancing/endpoint-dump.ts";
-import type { OpenListener } from "../listeners/binds/binds.ts";
-import type { Proxy, ProxyState } from "../proxy.ts";
+import type { OpenListener } from "../listeners/tasks.ts";
+import { captureProfile, type ProfileRequest, type ThreadProfile } from "../../lib/profiling/capture.ts";
+import type { Proxy, ProxyState, TaskList } from "../proxy.ts";
 import type { ExplainedRoute } from "../router/explain-route.ts";
 import { newestRows, type CredentialDump } from "../tokens/report.ts";
 import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
@@ -40,6 +41,8 @@ import { heapLimitMib } from "./heap-limit.ts";
 import { PortAllocator } from "./port-allocator.ts";
 import { encodeUpdate, type EncodedUpdate } from "./protocol.ts";
 import { allocateShared, openShared, type SharedState } from "../shared-state.ts";
+import { waitAtMost } from "../../lib/time/wait-at-most.ts";
+import { joinTasks, nameOf, names, refuseAll } from "./join-answers.ts";
 import { openSharedWatch } from "./shared-watch.ts";
 import { TokenDesk } from "./token-desk.ts";
 import { BEAT_MS, Watchdog } from "./watchdog.ts";
@@ -216,11 +219,19 @@ class WorkerPool implements Workers {
     return openSharedWatch([...this.threads], ++this.#lastWatch, options);
   }
 
+  async tasks(): Promise<TaskList> {
+    return joinTasks(await this.#askAll(({ channel }) => channel.ask("tasks", undefined)));
+  }
+
+  /** The main thread serves nothing, but is profiled as well. */
+  async profile(request: ProfileRequest): Promise<readonly ThreadProfile[]> {
+    const all = [captureProfile(request), this.#askAll(({ channel }) => channel.ask("profile", request))] as const;
+    return (await Promise.all(all)).flat(2);
+  }
+
   async refresh(): Promise<void> {
-    await this.#within(
-      REFRESH_MS,
-      this.#askAll((thread) => this.#collect(thread)),
-    );
+    const collected = this.#askAll((thread) => this.#collect(thread));
+    await waitAtMost(this.#clock, REFRESH_MS, collected);
   }
 
   async #collect(thread: WorkerThread): Promise<void> {
@@ -255,18 +266,9 @@ class WorkerPool implements Workers {
 
   async end(): Promise<void> {
     this.#stopped = true;
-    await this.#within(
-      FLUSH_MS,
-      this.#askAll((thread) => thread.channel.ask("end", undefined)),
-    );
+    const ended = this.#askAll(({ channel }) => channel.ask("end", undefined));
+    await waitAtMost(this.#clock, FLUSH_MS, ended);
     this.close();
-  }
-
-  async #within(ms: number, work: Promise<unknown>): Promise<void> {
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#clock.after(ms, resolve);
-    await Promise.race([work, late]);
-    cancel();
   }
 
   close(): void {
@@ -392,16 +394,4 @@ class WorkerPool implements Workers {
     for (const resource of set) if (resource.type === "Bind") ports.set(resource.key, resource.message.port);
     return ports;
   }
-}
-
-function nameOf({ type, key }: Pick<Resource, "type" | "key">): string {
-  return `${type} ${key}`;
-}
-
-function names({ refused }: ApplyResult): Set<string> {
-  return new Set(refused.map(nameOf));
-}
-
-function refuseAll({ set, removed }: ResourceUpdate): ApplyResult["refused"] {
-  return [...set, ...removed].map(({ type, key }) => ({ type, key, reason: "no thread survived the change" }));
 }

@@ -6,6 +6,7 @@ import { AuthorizationAction, type PolicySchema } from "../../../generated/proto
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Resource } from "../../../src/ir/resource.ts";
 import { startAdminServer } from "../../../src/admin/server.ts";
+import { captureProfile } from "../../../src/lib/profiling/capture.ts";
 import { createLogger, type LogFilter } from "../../../src/lib/log.ts";
 import {
   listener,
@@ -86,6 +87,8 @@ async function startAdmin(t: TestContext, { proxy }: DataPlane): Promise<string>
     explain: () => Promise.resolve([]),
     watch: (options) => proxy.watch(options),
     console: () => Promise.resolve({}),
+    tasks: () => Promise.resolve({ tasks: [], truncated: false }),
+    profile: async (request) => [await captureProfile(request)],
     filter,
     log: createLogger(filter, () => undefined),
     drain: () => Promise.resolve(),

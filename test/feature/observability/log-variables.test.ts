@@ -140,6 +140,7 @@ async function serve(t: TestContext): Promise<Harness> {
     frontend: () => frontend,
     chain: { middlewares: [], terminal: end, captureBytes: 0 },
     debugTraces: { isWaiting: false, begin: () => undefined },
+    onEntered: () => undefined,
     onFinished(exchange: Scope) {
       settle(log, "log", exchange);
     },

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { startHealthServer, startMetricsServer, startReadinessServer } from "../../../src/admin/probe-servers.ts";
 import { startAdminServer, type AdminOptions } from "../../../src/admin/server.ts";
+import { captureProfile } from "../../../src/lib/profiling/capture.ts";
 import { createLogger, type LogFilter } from "../../../src/lib/log.ts";
 import { call } from "../../support/clients/http.ts";
 
@@ -21,6 +22,8 @@ async function admin(
       Promise.resolve(name === "default/shop" ? [{ listener: "a", rules: [{ rule: "0" }, { rule: "pay" }] }] : []),
     console: (query) => Promise.resolve(query),
     watch,
+    tasks: () => Promise.resolve({ tasks: [], truncated: false }),
+    profile: async (request) => [await captureProfile(request)],
     filter,
     log: createLogger(filter, () => {}),
     drain: async () => void quits.push("drained"),

@@ -24,6 +24,8 @@ export interface BindOptions {
 
 export interface BindSocket {
   readonly boundPort: number;
+  /** Returns the clients of all open connections, each as "address:port". */
+  clients(): string[];
   /** Asks clients to end each connection, later ones too, after the responses in flight. */
   announce(): void;
   /** Announces and stops accepting; resolves when the last connection is gone. Requests in flight get a response. */
@@ -68,6 +70,7 @@ export async function openBindSocket(options: BindOptions): Promise<BindSocket> 
   if (bound === null || typeof bound === "string") throw new Error("listener without a port");
   return {
     boundPort: bound.port,
+    clients: () => Array.from(connections, ({ remoteAddress, remotePort }) => `${remoteAddress}:${remotePort}`),
     announce() {
       for (const server of servers) server.announce();
     },
@@ -96,6 +99,7 @@ export function withoutSocket(servers: readonly ProtocolServer[]): BindSocket {
   };
   return {
     boundPort: 0,
+    clients: () => [],
     announce() {
       for (const server of servers) server.announce();
     },

@@ -2,6 +2,7 @@
  * The open sockets of a data plane, one per Bind. createProxy calls `settle` after each configuration change; it opens
  * sockets for new Binds and drains those of removed Binds until their last connection ends.
  */
+import { TaskRegistry, type OpenListener, type Task } from "../tasks.ts";
 import type { Bind } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { ApplyResult } from "../../../ir/resource.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
@@ -54,14 +55,6 @@ export interface BindsOptions {
   readonly sharesPorts: boolean;
 }
 
-export interface OpenListener {
-  readonly bind: string;
-  readonly gateway: string;
-  /** Port that the Bind declares; `boundPort` is the one that the system opened. */
-  readonly port: number;
-  readonly boundPort: number;
-}
-
 interface OpenBind {
   readonly message: Bind;
   readonly socket: BindSocket;
@@ -69,8 +62,18 @@ interface OpenBind {
   readonly secured: SecuredConnections;
 }
 
+function describeListener({ message, socket }: OpenBind): OpenListener {
+  return {
+    bind: message.key,
+    gateway: `${message.gateway?.namespace ?? ""}/${message.gateway?.name ?? ""}`,
+    port: message.port,
+    boundPort: socket.boundPort,
+  };
+}
+
 export class Binds {
   readonly #options: BindsOptions;
+  readonly #tasks = new TaskRegistry();
   readonly #open = new Map<string, OpenBind>();
   /** Sockets of removed Binds whose last connections are still served. */
   readonly #draining = new Set<BindSocket>();
@@ -110,13 +113,20 @@ export class Binds {
   }
 
   listeners(): OpenListener[] {
-    const open = [...this.#open.values()].filter(({ message }) => !message.internal);
-    return open.map(({ message, socket }) => ({
-      bind: message.key,
-      gateway: `${message.gateway?.namespace ?? ""}/${message.gateway?.name ?? ""}`,
-      port: message.port,
-      boundPort: socket.boundPort,
+    return this.#openSockets().map(describeListener);
+  }
+
+  /** Returns the connections and requests in progress. @param limit of connections */
+  tasks(limit: number): { tasks: Task[]; truncated: boolean } {
+    const listeners = this.#openSockets().map((open) => ({
+      listener: describeListener(open),
+      clients: open.socket.clients(),
     }));
+    return this.#tasks.list(listeners, limit);
+  }
+
+  #openSockets(): OpenBind[] {
+    return [...this.#open.values()].filter(({ message }) => !message.internal);
   }
 
   announce(): void {
@@ -140,16 +150,20 @@ export class Binds {
   }
 
   async #openBind(message: Bind): Promise<OpenBind> {
-    const { log, clock, bindAddress, replica, podName, configuration, upstream, debugTraces, onFinished } =
-      this.#options;
+    const { log, clock, bindAddress, replica, podName, configuration, upstream, debugTraces } = this.#options;
     const { key: bind, gateway } = message;
     const port = message.internal ? 0 : await this.#options.portOf(message);
     const env = { podName, namespace: gateway?.namespace ?? "", gateway: gateway?.name ?? "" };
     const frontend = (): Frontend => configuration.frontendOf(bind);
+    const onFinished: ProtocolServerOptions["onFinished"] = (exchange, outcome) => {
+      this.#tasks.finished(exchange);
+      this.#options.onFinished(exchange, outcome);
+    };
     const preambles = new ConnectionPreambles();
     const secured = new SecuredConnections();
     const chain = configuration.chainOf(bind);
-    const server = { bind, env, preambles, replica, log, clock, frontend, chain, debugTraces, onFinished };
+    const onEntered = this.#tasks.entered.bind(this.#tasks);
+    const server = { bind, env, preambles, replica, log, clock, frontend, chain, debugTraces, onEntered, onFinished };
     const http1 = createHttp1Server(server);
     const http2 = createHttp2Server(server);
     const choose = (activeRequest: TcpSession): ByteDestination =>

@@ -1,0 +1,112 @@
+/**
+ * The requests in progress on this thread, and the tree of tasks that `/debug/tasks` shows: listeners, their connections,
+ * requests, and calls of backends. Listeners note every request when it arrives and when it is over.
+ */
+import type { HttpExchange } from "../pipeline/http-exchange.ts";
+
+export interface OpenListener {
+  readonly bind: string;
+  readonly gateway: string;
+  /** Port that the Bind declares; `boundPort` is the one that the system opened. */
+  readonly port: number;
+  readonly boundPort: number;
+}
+
+export interface Task {
+  readonly kind: "listener" | "connection" | "request" | "call";
+  readonly id: string;
+  /** Id of the task that it belongs to; null for a listener. */
+  readonly parent: string | null;
+  readonly name: string;
+  readonly state: string;
+  /** Unset where it is not known. */
+  readonly ageMs?: number;
+  readonly children: readonly Task[];
+}
+
+/** The open connections of a listener, each as "address:port" of its client. */
+export interface ListenerConnections {
+  readonly listener: OpenListener;
+  readonly clients: readonly string[];
+}
+
+export class TaskRegistry {
+  readonly #exchanges = new Set<HttpExchange>();
+
+  entered(exchange: HttpExchange): void {
+    this.#exchanges.add(exchange);
+  }
+
+  finished(exchange: HttpExchange): void {
+    this.#exchanges.delete(exchange);
+  }
+
+  /** @param limit of connections and requests together */
+  list(listeners: readonly ListenerConnections[], limit: number): { tasks: Task[]; truncated: boolean } {
+    const nowMs = performance.now();
+    const byClient = Map.groupBy(this.#exchanges, ({ listener, source }) => keyOf(listener.bind, clientOf(source)));
+    const room = { left: limit };
+    const tasks = listeners.map(({ listener, clients }) => {
+      const id = `listener/${listener.bind}`;
+      const connections = clients.slice(0, room.left);
+      room.left -= clients.length;
+      return {
+        kind: "listener" as const,
+        id,
+        parent: null,
+        name: `${listener.gateway} port ${listener.port}`,
+        state: "listening",
+        children: connections.map((client) =>
+          connectionTask(id, client, byClient.get(keyOf(listener.bind, client)) ?? [], nowMs),
+        ),
+      };
+    });
+    return { tasks, truncated: room.left < 0 };
+  }
+}
+
+/** Requests of one HTTP/2 connection that are listed; the others are counted in its state. */
+const MAX_REQUESTS = 100;
+
+function connectionTask(parent: string, client: string, exchanges: readonly HttpExchange[], nowMs: number): Task {
+  const id = `${parent}/${client}`;
+  return {
+    kind: "connection",
+    id,
+    parent,
+    name: client,
+    state: exchanges.length === 0 ? "idle" : `${exchanges.length} requests`,
+    children: exchanges.slice(0, MAX_REQUESTS).map((exchange) => requestTask(id, exchange, nowMs)),
+  };
+}
+
+/** Shows the method and the route, and nothing else of what the client has sent: its path may hold secrets. */
+function requestTask(parent: string, exchange: HttpExchange, nowMs: number): Task {
+  const { method, route, startedAtMs, requestId, reply, endpoint, calledAtMs, answeredAtMs } = exchange;
+  const id = `request/${requestId}`;
+  const name = route === undefined ? method : `${method} ${route.namespace}/${route.name} ${route.rule}`;
+  const state = reply === undefined ? "processing" : "responding";
+  const call: Task[] =
+    calledAtMs === undefined
+      ? []
+      : [
+          {
+            kind: "call",
+            id: `${id}/call`,
+            parent: id,
+            name: endpoint ?? "",
+            state: answeredAtMs === undefined ? "waiting" : "answered",
+            ageMs: Math.round(nowMs - calledAtMs),
+            children: [],
+          },
+        ];
+  return { kind: "request", id, parent, name, state, ageMs: Math.round(nowMs - startedAtMs), children: call };
+}
+
+function keyOf(bind: string, client: string): string {
+  return `${bind} ${client}`;
+}
+
+function clientOf({ address, port }: { readonly address: string; readonly port: number }): string {
+  return `${address}:${port}`;
+}
