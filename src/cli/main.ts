@@ -4,11 +4,16 @@
  */
 import { Command, CommanderError } from "commander";
 import { FatalError, messageOf } from "../lib/errors.ts";
+import { addCollectCommand } from "./commands/collect.ts";
 import { addCompletionCommand } from "./commands/completion.ts";
+import { addConfigCommand } from "./commands/config.ts";
 import { addControllerCommand } from "./commands/controller.ts";
+import { addExplainCommand } from "./commands/explain.ts";
 import { addGenerateCommand } from "./commands/generate.ts";
+import { addLogCommand } from "./commands/log.ts";
 import { addProxyCommand } from "./commands/proxy.ts";
 import { addRenderCommand } from "./commands/render.ts";
+import { addTraceCommand } from "./commands/trace.ts";
 import { addUpCommand } from "./commands/up.ts";
 import { addValidateCommand } from "./commands/validate.ts";
 import { addVersionCommand, VERSION_LINE } from "./commands/version.ts";
@@ -52,6 +57,11 @@ export async function main(argv: readonly string[]): Promise<number> {
   addValidateCommand(program, terminal, setExitCode);
   addRenderCommand(program, terminal, setExitCode);
   addGenerateCommand(program, terminal);
+  addConfigCommand(program, terminal);
+  addTraceCommand(program, terminal);
+  addExplainCommand(program, terminal);
+  addLogCommand(program, terminal);
+  addCollectCommand(program, terminal);
   addControllerCommand(program, terminal);
   addProxyCommand(program, terminal);
   addWebhookCommand(program, terminal);

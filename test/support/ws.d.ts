@@ -1,6 +1,7 @@
 /** Types of the part of `ws` that tests use; the package has none. */
 declare module "ws" {
   import type { EventEmitter } from "node:events";
+  import type { Server } from "node:http";
 
   export interface ConnectOptions {
     readonly ca?: string;
@@ -17,14 +18,16 @@ declare module "ws" {
     readonly extensions: string;
     send(data: string | Buffer, options?: { readonly binary?: boolean; readonly fin?: boolean }): void;
     ping(data: Buffer): void;
-    close(code: number, reason: string): void;
+    close(code?: number, reason?: string): void;
     terminate(): void;
   }
 
   export class WebSocketServer extends EventEmitter {
     constructor(options: {
-      readonly host: string;
-      readonly port: number;
+      readonly host?: string;
+      readonly port?: number;
+      /** Takes the upgrades of this server instead of a port of its own. */
+      readonly server?: Server;
       readonly maxPayload?: number;
       readonly perMessageDeflate?: boolean | { readonly threshold: number };
       readonly handleProtocols?: (offered: ReadonlySet<string>) => string | false;

@@ -201,7 +201,8 @@ export function outputOption(description: string, forms: readonly string[]): Opt
   return new Option("-o, --output <form>", description).choices(forms).default(forms[0]);
 }
 
-function logFilter(text: string): string {
+/** Checks a log filter such as "info,proxy=debug". */
+export function logFilter(text: string): string {
   if (parseLogFilter(text) === undefined)
     throw new InvalidArgumentError(`"${text}" is not a log filter; try "info" or "info,proxy=debug"`);
   return text;

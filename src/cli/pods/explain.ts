@@ -1,0 +1,96 @@
+/** `gwproxy explain`: the policies of the rules of a route in their order, from /explain of a data plane. */
+import { FatalError } from "../../lib/errors.ts";
+import { isRecord } from "../../lib/is-record.ts";
+import type { Terminal } from "../../lib/terminal.ts";
+import { printStructured, type StructuredForm } from "../output.ts";
+import { withAdmins, type PodOptions } from "./admin-client.ts";
+import { plain } from "./table.ts";
+
+export interface ExplainOptions extends PodOptions {
+  readonly output: "text" | StructuredForm;
+  readonly rule?: string | undefined;
+  /** The data plane to ask. */
+  readonly from?: string | undefined;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+const KINDS: Readonly<Record<string, string>> = {
+  httproute: "HTTPRoute",
+  httproutes: "HTTPRoute",
+  grpcroute: "GRPCRoute",
+  grpcroutes: "GRPCRoute",
+};
+
+/** @param text "httproute/shop", "httproute/shop.team" or "team/shop" */
+export function parseRoute(
+  text: string,
+  namespace: string,
+): { readonly kind: string | undefined; readonly route: string } {
+  const [first = "", second, ...more] = text.split("/");
+  if (second === undefined || second === "" || first === "" || more.length > 0)
+    throw new FatalError(`"${text}" is not KIND/NAME, such as httproute/shop or httproute/shop.team`, 2);
+  const kind = KINDS[first.toLowerCase()];
+  if (kind === undefined) return { kind, route: `${first}/${second}` };
+  const dot = second.lastIndexOf(".");
+  const [name, own] = dot < 0 ? [second, namespace] : [second.slice(0, dot), second.slice(dot + 1)];
+  return { kind, route: `${own}/${name}` };
+}
+
+export async function explainRoute(text: string, options: ExplainOptions, terminal: Terminal): Promise<void> {
+  const { kind, route } = parseRoute(text, options.namespace ?? "default");
+  const query = new URLSearchParams({ route, ...(options.rule === undefined ? {} : { rule: options.rule }) });
+  const answers = await withAdmins(options.from, options, "first", (client) => client.get(`/explain?${query}`));
+  const routes = (JSON.parse(answers[0] ?? "[]") as Json[]).filter(
+    // The data plane lists the routes of all kinds that have this name.
+    (entry) =>
+      kind === undefined || String(entry["route"]).startsWith(`${kind} `) || String(entry["route"]).startsWith(kind),
+  );
+  terminal.out(options.output === "text" ? printRoutes(routes) : printStructured(routes, options.output));
+}
+
+export function printRoutes(routes: readonly Json[]): string {
+  return routes
+    .map((route) => `${plain(String(route["route"]))} on ${plain(String(route["listener"]))}\n${printRules(route)}`)
+    .join("\n");
+}
+
+function printRules({ rules }: Json): string {
+  return listOf(rules)
+    .map(({ rule, refuses, policies }) => {
+      const head = `  rule ${plain(String(rule))}\n`;
+      const closed = refuses === undefined ? "" : `    every request is refused: ${plain(String(refuses))}\n`;
+      const steps = listOf(policies).map((policy, at) => printPolicy(policy, at + 1));
+      return `${head}${closed}${steps.length === 0 ? "    no policies\n" : steps.join("")}`;
+    })
+    .join("");
+}
+
+function printPolicy({ policy, part, preRouting, from, lost }: Json, position: number): string {
+  const name = [policy, part].filter((text) => text !== undefined).join(" of the ");
+  const phase = preRouting === true ? " (before routing)" : "";
+  const sources = listOf(from).map((source) => `      from ${printSource(source)}\n`);
+  const losers = listOf(lost).map(
+    (loser) =>
+      `      lost: ${printSource(loser)}, to ${printSource(recordOf(loser["to"]))}: ${REASONS[String(loser["reason"])] ?? ""}\n`,
+  );
+  return `    ${position}. ${plain(name)}${phase}\n${sources.join("")}${losers.join("")}`;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  older: "it is older",
+  moreSpecific: "it is more specific",
+  override: "it overrides more specific ones",
+};
+
+function printSource({ level, origin }: Json): string {
+  return plain(`${String(origin)} (${String(level)})`);
+}
+
+function listOf(value: unknown): readonly Json[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}
+
+function recordOf(value: unknown): Json {
+  return isRecord(value) ? value : {};
+}
