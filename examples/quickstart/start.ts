@@ -111,7 +111,7 @@ Try it (Ctrl-C stops everything):
 
   without a key      401        with mallory-key   403        after 2,000 tokens an hour   429
   same format, translated for another vendor:       /anthropic/v1/chat/completions
-  what the gateway holds:                           curl http://127.0.0.1:15000/config_dump
+  what the gateway does, in a browser:              http://127.0.0.1:15000/
   change a file in examples/quickstart and watch this terminal.
 `);
 }

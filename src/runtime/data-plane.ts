@@ -35,6 +35,8 @@ export interface DataPlane {
   /** Stops in stages (shutdown.ts): readiness fails, connections are drained, then everything is closed. */
   stop(): Promise<void>;
   readonly metrics: Metrics;
+  /** "host:port" of the admin server, as bound. */
+  readonly adminAddress: string;
   /** Records each update that was applied, for the console. */
   readonly applied: AppliedUpdates;
   /** Addresses of this process that its own fetches must not reach. */
@@ -104,7 +106,7 @@ export async function startDataPlane(
       },
     }),
     await startReadinessServer({ address: options.readinessAddress, pending: () => [...pending] }),
-  ];
+  ] as const;
   for (const { bound } of servers) ownListeners.add(bound);
   return {
     proxy,
@@ -116,6 +118,7 @@ export async function startDataPlane(
     },
     pending,
     metrics,
+    adminAddress: servers[0].address,
     applied,
     ownListeners,
     async stop() {

@@ -36,6 +36,14 @@ export function changedNames(update: ResourceUpdate): { readonly set: string[]; 
   };
 }
 
+/**
+ * Returns the URL at which a browser on this machine finds the console.
+ * @param address "host:port" of the admin server; an address that stands for all becomes that of loopback
+ */
+export function consoleUrl(address: string): string {
+  return `http://${address.replace(/^(?:0\.0\.0\.0|\[::\]|)(?=:\d+$)/, "127.0.0.1")}/`;
+}
+
 /** A port of a Gateway that could not be opened. */
 export interface ClosedPort {
   /** Gateway as "namespace/name". */

@@ -17,7 +17,7 @@ import { createEmbedded } from "./embedded.ts";
 import { createManifestSource, fileTranslation } from "./manifests.ts";
 import { checkOwnPorts, dataPlanePorts } from "./own-ports.ts";
 import { createProcessLog, hostAndPort, stopSignal } from "./process.ts";
-import { changedNames, type ClosedPort, closedPorts, diagnosticLine, rowOf } from "./report.ts";
+import { changedNames, type ClosedPort, closedPorts, consoleUrl, diagnosticLine, rowOf } from "./report.ts";
 import { findPathErrors } from "../sources/directory/read.ts";
 
 /** @throws FatalError with exit code 2 for a path that does not exist, 1 for a port of the process that is taken */
@@ -93,6 +93,7 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
   await embedded.start();
   collectWhenIdle();
   plane.pending.delete("configuration");
+  reporter.console(consoleUrl(plane.adminAddress));
   reporter.closed(closed);
   if (listening.size === 0 && closed.length === 0) reporter.idle();
   await stopped;
@@ -105,6 +106,8 @@ interface Reporter {
   changed(update: ResourceUpdate): void;
   refused(result: ApplyResult): void;
   closed(ports: readonly ClosedPort[]): void;
+  /** Says where the page of the admin server is. */
+  console(url: string): void;
   /** @param from origin of the diagnostics; each origin replaces only what it reported before */
   diagnostics(from: string, diagnostics: readonly SourceDiagnostic[]): void;
   idle(): void;
@@ -147,6 +150,7 @@ function createReporter(form: "text" | "json", terminal: Terminal): Reporter {
       for (const line of before) if (!lines.has(line)) say(`mended: ${line}`, { event: "mended", problem: line });
       known.set(from, new Set(lines.keys()));
     },
+    console: (url) => say(`console at ${url}`, { event: "console", url }),
     idle: () => say("no Gateway of the class gwproxy yet; watching the files", { event: "idle" }),
   };
 }

@@ -6,9 +6,11 @@ import { formatCount, formatUsd } from "../model/format.ts";
 import { Table, type Column } from "../parts/table.tsx";
 
 const NAMES: Readonly<Record<string, string | undefined>> = {
-  gen_ai_request_model: "requested model",
-  gen_ai_response_model: "answering model",
-  gen_ai_system: "provider",
+  gen_ai_request_model: "Requested model",
+  gen_ai_response_model: "Answering model",
+  gateway: "Gateway",
+  route: "Route",
+  gen_ai_system: "Provider",
 };
 
 function labelName(label: string): string {

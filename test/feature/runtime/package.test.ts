@@ -8,6 +8,7 @@ import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { startHello } from "../../../examples/quickstart/hello.ts";
 import { startPracticeProvider } from "../../../examples/practice-provider/practice-provider.ts";
+import { call } from "../../support/clients/http.ts";
 import { freePorts } from "../../support/fixtures/free-ports.ts";
 import { startGwproxy } from "../../support/gateway/process.ts";
 import { checkQuickstart, quickstartManifests } from "../../support/gateway/quickstart.ts";
@@ -43,13 +44,17 @@ test("the package serves the quickstart", async (context) => {
   const up = startGwproxy(context, ["up", "-f", manifests, "--bind-address", "127.0.0.1", ...flags], {}, bin);
   await up.printed(`listening on 127.0.0.1:${gateway} for Gateway default/quickstart`);
   await checkQuickstart(`http://127.0.0.1:${gateway}`);
+  await up.printed(/^console at .*\n/m);
+  const [, url = ""] = /^console at (http:\S+)$/m.exec(up.output()) ?? [];
+  assert.match((await call(url)).body, /<script type="module" src="\/console\/app\.js">/);
+  assert.match((await call(`${url}console/app.js`)).body, /Trace the next request/);
 });
 
 test("the package knows its version and carries the licences of what is bundled", async () => {
   const { stdout } = await run(process.execPath, [bin, "version"]);
   assert.match(stdout, /\d+\.\d+\.\d+/);
-  const { stdout: found } = await run("grep", ["-c", "^h3 .*(MIT)$", join(folder, "dist/LICENSES.txt")]);
-  assert.equal(found.trim(), "1");
+  const { stdout: found } = await run("grep", ["-cE", "^(h3|preact) .*\\(MIT\\)$", join(folder, "dist/LICENSES.txt")]);
+  assert.equal(found.trim(), "2");
 });
 
 test("the package generates types by itself", async () => {
