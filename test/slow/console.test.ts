@@ -278,6 +278,46 @@ test("bytes of a hostile client are text and nothing else", async (t) => {
   assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 360);
 });
 
+test("the next request is traced step by step, and one that an expression chooses", async (t) => {
+  const { url, gateway } = await startConsole(t, POLICIES);
+  const { page, errors } = await openPage(browser, `${url}#/trace`);
+  await page.type("#expression", "request.path == '/chosen'");
+  await page.keyboard.press("Enter");
+  await waitForText(page, ".phase", "Waiting for a request.");
+  await call(`${gateway}/other`);
+  await call(`${gateway}/chosen`, { headers: { authorization: "Bearer secret-of-the-client", "x-note": HOSTILE } });
+  await page.waitForSelector("a[download]");
+  await waitForText(page, ".step-title", "Response sent");
+  await waitForText(page, ".step", "HTTPRoute/default/shop rule 0");
+  await waitForText(page, ".step", "Policy timeouts");
+  await page.click(".waterfall li:nth-child(2) .step");
+  const shown = await page.$eval(".step-detail pre", (content) => content.textContent);
+  assert.match(shown, /"path": "\/chosen"/);
+  assert.match(shown, /<redacted>/);
+  assert.ok(shown.includes(JSON.stringify(HOSTILE)));
+  assert.doesNotMatch(await page.content(), /secret-of-the-client/);
+  assert.deepEqual(await findBarriers(page), []);
+  assert.deepEqual(errors, []);
+});
+
+/** Hostile, and yet a value that a header field can have. */
+const HOSTILE = "<img src=x onerror=alert(1)>";
+
+test("an expression that cannot be read is said to be wrong, and a recording is stopped", async (t) => {
+  const { url } = await startConsole(t);
+  const { page } = await openPage(browser, `${url}#/trace`);
+  await page.type("#expression", "request.path ==");
+  await page.keyboard.press("Enter");
+  await waitForText(page, ".phase .bad", "invalid expression: ");
+  await page.$eval("#expression", (input) => void (input instanceof HTMLInputElement && input.select()));
+  await page.type("#expression", "true");
+  await page.keyboard.press("Enter");
+  await waitForText(page, ".phase", "Waiting for a request.");
+  assert.deepEqual(await findBarriers(page), []);
+  await page.click("form button");
+  await waitForText(page, "form button", "Trace the next request");
+});
+
 test("requests that the listener serves show as a rate", async (t) => {
   const { url, gateway } = await startConsole(t);
   const { page } = await openPage(browser, `${url}#/backends`);
