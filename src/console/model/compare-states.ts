@@ -1,5 +1,5 @@
 /** Compares two snapshots of a request, so that the page shows what a step changed. */
-import { isRecord } from "./trace.ts";
+import { isRecord, type TraceEvent } from "./trace.ts";
 
 export interface StateChange {
   /** Such as "request.headers.x-user". */
@@ -8,6 +8,16 @@ export interface StateChange {
   readonly before: string | undefined;
   /** JSON; undefined where the value was removed. */
   readonly after: string | undefined;
+}
+
+/**
+ * Returns the state of the request that an event shows: that of a snapshot, or the one that a policy left. The state of
+ * an expression holds only what the expression reads, so it is not compared.
+ */
+export function snapshotOf(message: TraceEvent["message"]): unknown {
+  if (message.type.endsWith("Snapshot")) return message["requestState"];
+  const result = message.type === "policy" ? message["result"] : undefined;
+  return isRecord(result) ? result["snapshot"] : undefined;
 }
 
 /** Snapshots hold what clients sent, so depth and number of differences have bounds. */

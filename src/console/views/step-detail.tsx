@@ -1,7 +1,7 @@
 /** The whole content of one step of a traced request, and what changed since the snapshot before it. */
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { compareStates, type StateChange } from "../model/compare-states.ts";
+import { compareStates, snapshotOf, type StateChange } from "../model/compare-states.ts";
 import { decodeBody } from "../model/decode-body.ts";
 import { formatMicroseconds } from "../model/format.ts";
 import type { WaterfallRow } from "../model/waterfall.ts";
@@ -44,10 +44,10 @@ export function StepDetail({
 
 /** Returns what changed since the snapshot before; undefined where there is none to compare with. */
 function changesOf(row: WaterfallRow, rows: readonly WaterfallRow[]): StateChange[] | undefined {
-  if (!("requestState" in row.event.message)) return undefined;
-  const before = rows.slice(0, rows.indexOf(row)).findLast(({ event }) => "requestState" in event.message);
-  if (before === undefined) return undefined;
-  return compareStates(before.event.message["requestState"], row.event.message["requestState"]);
+  const after = snapshotOf(row.event.message);
+  if (after === undefined) return undefined;
+  const before = rows.slice(0, rows.indexOf(row)).findLast(({ event }) => snapshotOf(event.message) !== undefined);
+  return before === undefined ? undefined : compareStates(snapshotOf(before.event.message), after);
 }
 
 const COLUMNS: readonly Column<StateChange>[] = [

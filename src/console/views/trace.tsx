@@ -62,12 +62,13 @@ export function TraceView({ client }: { readonly client: AdminClient }): JSX.Ele
           disabled={isRecording}
           onInput={({ currentTarget }) => setExpression(currentTarget.value)}
         />
+        {/* The keys keep them two elements: a click on one that became the other would submit the form. */}
         {isRecording ? (
-          <button type="button" onClick={() => recording.current?.abort()}>
+          <button key="stop" type="button" onClick={() => recording.current?.abort()}>
             Stop
           </button>
         ) : (
-          <button type="submit" class="primary">
+          <button key="record" type="submit" class="primary">
             Trace the next request
           </button>
         )}

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { compareStates } from "../../../src/console/model/compare-states.ts";
+import { compareStates, snapshotOf } from "../../../src/console/model/compare-states.ts";
 import { decodeBody } from "../../../src/console/model/decode-body.ts";
 import { describeEvent } from "../../../src/console/model/describe-event.ts";
 import {
@@ -137,6 +137,10 @@ test("the difference of two snapshots names each variable once", () => {
     { path: "request.headers.gone", before: '"1"', after: undefined },
     { path: "request.body", before: undefined, after: "[1]" },
   ]);
+  assert.equal(snapshotOf({ type: "requestSnapshot", requestState: 1 }), 1);
+  assert.equal(snapshotOf({ type: "policy", result: { type: "apply", snapshot: 2 } }), 2);
+  assert.equal(snapshotOf({ type: "policy", result: { type: "skip", reason: "" } }), undefined);
+  assert.equal(snapshotOf({ type: "cel", requestState: 3 }), undefined);
   const wide = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`h${at}`, "v"]));
   assert.equal(compareStates({}, wide).length, 200);
 });
