@@ -59,7 +59,7 @@ test: install testbed ## Run the tests: unit, feature and against a real API ser
 	node --import tsx test/run.ts $(TESTS)
 	$(MAKE) fields-check
 
-test-slow: install testbed ## The slow lane, which needs root, Java and Maven too: Keycloak, SPIRE, a node, sieges, 600 generated objects of each kind, 10,000 expressions, conformance
+test-slow: install testbed ## The slow lane, which needs root, Java, Maven and Chromium too: Keycloak, SPIRE, a node, sieges, 600 generated objects of each kind, 10,000 expressions, conformance
 	bash test/testbed/build.sh node
 	bash test/testbed/build.sh conformance
 	bash test/testbed/build.sh spire

@@ -61,7 +61,9 @@ export function App({ client }: { readonly client: AdminClient }): JSX.Element {
           />
         ) : (
           <>
-            {connection === "lost" && <LostNotice hasData={data !== undefined} onRetry={() => feed.current?.retry()} />}
+            {connection === "lost" && (
+              <LostNotice problem={state.problem} hasData={data !== undefined} onRetry={() => feed.current?.retry()} />
+            )}
             <CurrentView client={client} state={state} place={place} ask={ask} />
           </>
         )}
@@ -109,11 +111,16 @@ function CurrentView(props: {
   return <OverviewView data={data} content={content} samples={state.samples} />;
 }
 
-function LostNotice({ hasData, onRetry }: { readonly hasData: boolean; readonly onRetry: () => void }): JSX.Element {
+function LostNotice(props: {
+  readonly problem: string;
+  readonly hasData: boolean;
+  readonly onRetry: () => void;
+}): JSX.Element {
+  const { problem, hasData, onRetry } = props;
   return (
     <div class="notice bad" role="alert">
       <p>
-        <strong>The data plane does not answer.</strong>{" "}
+        <strong>The data plane does not answer ({problem}).</strong>{" "}
         {hasData
           ? "What follows is the last state that it told."
           : "Is it running, and does the port-forward still stand?"}

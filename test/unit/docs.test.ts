@@ -75,7 +75,7 @@ test("every target of make that a page names is in the Makefile", () => {
 
 test("every identifier that the pages for developers name is in the code", () => {
   const known = new Set(
-    globSync("{src,codegen,tools,test}/**/*.{ts,mjs,json,proto}", { cwd: ROOT, exclude: ["test/unit/docs.test.ts"] })
+    globSync("{src,codegen,tools,test}/**/*.{ts,tsx,mjs,json,proto}", { cwd: ROOT, exclude: ["test/unit/docs.test.ts"] })
       .map((file) => readFileSync(join(ROOT, file), "utf8").match(/[A-Za-z_$][\w$]*/g) ?? [])
       .flat(),
   );
@@ -105,7 +105,7 @@ test(`prose is at most ${WIDTH} columns wide`, () => {
 });
 
 test("every document that a comment names exists", () => {
-  const files = globSync("{src,codegen,tools,test/support}/**/*.{ts,mjs,js,sh}", { cwd: ROOT }).sort();
+  const files = globSync("{src,codegen,tools,test/support}/**/*.{ts,tsx,mjs,js,sh}", { cwd: ROOT }).sort();
   const comments = files.flatMap((file) => findComments(file).map((comment) => ({ ...comment, file })));
   assert.ok(comments.length > 1000, "the scanner sees the comments");
   const missing = comments.flatMap(({ place, text, file }) =>

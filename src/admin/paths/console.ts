@@ -3,7 +3,6 @@
  * generated/console), and `/console/data`, which the page asks for every few seconds.
  */
 import { getQuery } from "h3";
-import { json } from "../http.ts";
 import type { AdminPath } from "./admin-path.ts";
 
 /**
@@ -57,10 +56,9 @@ export const consoleData: AdminPath = {
       const value = query[name];
       return typeof value === "string" && value !== "" ? value.slice(0, MAX_TEXT) : undefined;
     };
-    const answer = json(await data({ known: textOf("known"), backends: textOf("backends"), usage: textOf("usage") }));
-    answer.headers.set("cache-control", "no-store");
-    answer.headers.set("x-content-type-options", "nosniff");
-    return answer;
+    const content = await data({ known: textOf("known"), backends: textOf("backends"), usage: textOf("usage") });
+    // Without line breaks: 5,000 routes are half as long, and only the page reads them.
+    return file(JSON.stringify(content), "application/json", { "cache-control": "no-store" });
   },
 };
 

@@ -3,12 +3,15 @@ import type { ConfigurationContent, ConsoleData } from "../data.ts";
 import { indexRoutes, type SearchableRoute } from "../model/filter.ts";
 import { addSample, type TrafficSample } from "../model/rates.ts";
 import { type AdminClient, TokenNeeded } from "./admin-client.ts";
+import { messageOf } from "./error-text.ts";
 import { startPolling, type Poller } from "./poller.ts";
 
 type Connection = "connecting" | "connected" | "lost" | "token";
 
 export interface ConsoleState {
   readonly connection: Connection;
+  /** Why the connection is lost; empty otherwise. */
+  readonly problem: string;
   /** The last answer; it stays while the connection is lost. */
   readonly data: ConsoleData | undefined;
   readonly content: ConfigurationContent | undefined;
@@ -18,6 +21,7 @@ export interface ConsoleState {
 
 export const EMPTY_STATE: ConsoleState = {
   connection: "connecting",
+  problem: "",
   data: undefined,
   content: undefined,
   routes: [],
@@ -48,13 +52,14 @@ export function startFeed(client: AdminClient, onState: (state: ConsoleState) =>
       const { content } = data.configuration;
       publish({
         connection: "connected",
+        problem: "",
         data,
         ...(content === undefined ? {} : { content, routes: indexRoutes(content.routes) }),
         samples: addSample(state.samples, { ...data.traffic, atMs: Date.parse(data.process.now) }),
       });
       return true;
     } catch (error) {
-      publish({ connection: error instanceof TokenNeeded ? "token" : "lost" });
+      publish({ connection: error instanceof TokenNeeded ? "token" : "lost", problem: messageOf(error) });
       return false;
     }
   };

@@ -22,8 +22,8 @@ const SUMMARIES: Readonly<Record<string, Describe | undefined>> = {
   policyEvent: ({ kind, details }) => ({ title: `Policy ${textOf(kind)}`, detail: textOf(details) }),
   authorizationResult: ({ result }) => ({ title: "Authorization", detail: textOf(result) }),
   traceSampling: ({ decision }) => ({ title: "Trace sampling", detail: textOf(decision) }),
-  backendCallStart: ({ target }) => ({ title: "Backend call", detail: textOf(target) }),
-  backendCallResult: ({ status, error }) => ({ title: "Backend answer", detail: outcome(status, error) }),
+  backendCallStart: ({ target }) => ({ title: "Call begins", detail: textOf(target) }),
+  backendCallResult: ({ status, error }) => ({ title: "Backend call", detail: outcome(status, error) }),
   llmRouteResolved: ({ provider, routeType }) => ({ title: "LLM route", detail: words(provider, routeType) }),
   llmRequestDetected: ({ provider, requestModel, inputFormat }) => ({
     title: "LLM request",

@@ -122,7 +122,7 @@ test("each type of event is summed up in a few words; an unknown one by its name
       "Route: none matches",
       "Policy cors: skipped: no origin",
       "Policy cors: refused, 403",
-      "Backend answer: 503, no endpoint",
+      "Backend call: 503, no endpoint",
       "constructor: ",
     ],
   );
