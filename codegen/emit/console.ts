@@ -25,8 +25,9 @@ export async function bundleConsole(root: string): Promise<ConsoleBundle> {
     target: "es2022",
     jsx: "automatic",
     jsxImportSource: "preact",
-    minify: true,
-    // Keeps the differences of the generated file readable.
+    // Names stay as they are, and lines are short, so that differences of the generated file can be read.
+    minifySyntax: true,
+    minifyWhitespace: true,
     lineLimit: 110,
     legalComments: "none",
     metafile: true,
