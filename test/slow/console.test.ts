@@ -15,6 +15,7 @@ import type { Resource } from "../../src/ir/resource.ts";
 import { createLogger } from "../../src/lib/log.ts";
 import { AppliedUpdates } from "../../src/runtime/applied-updates.ts";
 import { buildConsoleData } from "../../src/runtime/console-data.ts";
+import type { Reading } from "../../src/telemetry/registry.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
 import { observeProcess } from "../../src/telemetry/process-gauges.ts";
 import { findBarriers, openPage, startBrowser } from "../support/clients/browser.ts";
@@ -43,8 +44,18 @@ interface Console {
   readonly gateway: string;
 }
 
+interface ConsoleOptions {
+  readonly token?: string;
+  /** Series of metrics that stand in place of those of the process. */
+  readonly series?: Readonly<Record<string, readonly Reading[]>>;
+}
+
 /** Starts a data plane with an upstream, and its admin server. */
-async function startConsole(t: TestContext, more: readonly Resource[] = [], token?: string): Promise<Console> {
+async function startConsole(
+  t: TestContext,
+  more: readonly Resource[] = [],
+  { token, series = {} }: ConsoleOptions = {},
+): Promise<Console> {
   const upstream = await startUpstream((_request, response) => response.end("hello"));
   t.after(() => upstream.close());
   const metrics = createMetrics("1.2.3");
@@ -63,7 +74,7 @@ async function startConsole(t: TestContext, more: readonly Resource[] = [], toke
     explain: (name) => plane.proxy.explain(name),
     async console(query) {
       const state = await plane.proxy.state();
-      const { read } = metrics;
+      const read = (metric: string): readonly Reading[] => series[metric] ?? metrics.read(metric);
       const pending = new Set<string>();
       const sources = { state, applied, pending, source: "files" as const, version: "1.2.3", read, now: new Date() };
       return buildConsoleData(sources, query);
@@ -184,8 +195,37 @@ test("of 5,000 routes those in sight are in the document, and all are reached by
   assert.deepEqual(await findBarriers(page), []);
 });
 
+test("costs are added up by the label that is chosen", async (t) => {
+  const reading = (value: number, model: string, team: string, more: Record<string, string> = {}): Reading => {
+    return { labels: { gen_ai_request_model: model, team, ...more }, value, count: 2 };
+  };
+  const { url } = await startConsole(t, [], {
+    series: {
+      gen_ai_server_request_duration: [reading(1, "small", "red"), reading(1, "large", "red")],
+      gen_ai_client_token_usage: [reading(1234, "large", "red", { gen_ai_token_type: "input" })],
+      gen_ai_client_cost_usd_total: [reading(0.5, "large", "red")],
+      cost_catalog_lookups_total: [reading(2, "small", "red", { status: "Missing" })],
+    },
+  });
+  const { page } = await openPage(browser, `${url}#/models`);
+  const rows = (): Promise<string[]> =>
+    page.$$eval("tbody tr", (found) =>
+      found.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.textContent).join(" | ")),
+    );
+  await waitForText(page, "td", "large");
+  assert.deepEqual(await rows(), ["large | 2 | 1,234 | 0 | 0 | 0 | $0.50", "small | 2 | 0 | 0 | 0 | 0 | no price"]);
+  for (const width of [1180, 360]) {
+    await page.setViewport({ width, height: 740 });
+    assert.deepEqual(await findBarriers(page), []);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+  }
+  await page.select("#usage-label", "team");
+  await waitForText(page, "td", "red");
+  assert.deepEqual(await rows(), ["red | 4 | 1,234 | 0 | 0 | 0 | $0.50 without 2 unpriced requests"]);
+});
+
 test("the token is asked for, and forgotten with the page", async (t) => {
-  const { url } = await startConsole(t, [], "right-token");
+  const { url } = await startConsole(t, [], { token: "right-token" });
   const { page } = await openPage(browser, url);
   await page.waitForSelector("#token");
   assert.deepEqual(await findBarriers(page), []);
