@@ -17,13 +17,19 @@ const SUMMARIES: Readonly<Record<string, Describe | undefined>> = {
   bodySnapshot: ({ stage }) => ({ title: "Body", detail: textOf(stage) }),
   cel: ({ expr, result }) => ({ title: "Expression", detail: `${textOf(expr)} → ${textOf(result)}` }),
   routeSelection: ({ selectedRoute }) => ({ title: "Route", detail: routeText(selectedRoute) }),
-  policySelection: ({ phase }) => ({ title: "Policies", detail: textOf(phase) }),
+  policySelection: ({ phase, effectivePolicy }) => ({
+    title: "Policies",
+    detail: `${textOf(phase)}: ${listOf(effectivePolicy, ({ policy }) => textOf(policy)) || "none"}`,
+  }),
   policy: ({ kind, result }) => ({ title: `Policy ${textOf(kind)}`, detail: policyResult(result) }),
   policyEvent: ({ kind, details }) => ({ title: `Policy ${textOf(kind)}`, detail: textOf(details) }),
   authorizationResult: ({ result }) => ({ title: "Authorization", detail: textOf(result) }),
-  traceSampling: ({ decision }) => ({ title: "Trace sampling", detail: textOf(decision) }),
+  traceSampling: ({ decision }) => ({
+    title: "Trace sampling",
+    detail: decision === true ? "recorded" : "not recorded",
+  }),
   backendCallStart: ({ target }) => ({ title: "Call begins", detail: textOf(target) }),
-  backendCallResult: ({ status, error }) => ({ title: "Backend call", detail: outcome(status, error) }),
+  backendCallResult: ({ status, error }) => ({ title: "Backend call", detail: words(status, error) }),
   llmRouteResolved: ({ provider, routeType }) => ({ title: "LLM route", detail: words(provider, routeType) }),
   llmRequestDetected: ({ provider, requestModel, inputFormat }) => ({
     title: "LLM request",
@@ -34,8 +40,11 @@ const SUMMARIES: Readonly<Record<string, Describe | undefined>> = {
     detail: words(provider, streamFormat),
   }),
   endpointSelection: ({ chosen, cause }) => ({ title: "Endpoint", detail: words(chosen, cause) }),
-  mcpFanout: () => ({ title: "MCP targets", detail: "" }),
-  requestFinished: ({ status, error }) => ({ title: "Response sent", detail: outcome(status, error) }),
+  mcpFanout: ({ targets }) => ({ title: "MCP targets", detail: listOf(targets, targetText) }),
+  requestFinished: ({ status, error, dropped }) => ({
+    title: "Response sent",
+    detail: words(status, error, dropped === undefined ? "" : `${textOf(dropped)} events were lost`),
+  }),
 };
 
 export function describeEvent(message: Message): EventSummary {
@@ -58,8 +67,15 @@ function routeText(selected: unknown): string {
   return isRecord(selected) ? `${textOf(selected["route"])} rule ${textOf(selected["rule"])}` : textOf(selected);
 }
 
-function outcome(status: unknown, error: unknown): string {
-  return words(status, error);
+/** Prints the records of a list, whatever else is in it. */
+function listOf(value: unknown, print: (record: Readonly<Record<string, unknown>>) => string): string {
+  return Array.isArray(value) ? value.filter(isRecord).map(print).join(", ") : "";
+}
+
+/** Returns the outcome at an MCP server, with how many items of a list it has and how many the client sees. */
+function targetText({ target, outcome, itemsBefore, itemsAfter }: Readonly<Record<string, unknown>>): string {
+  const items = itemsBefore === undefined ? "" : ` (${textOf(itemsAfter)} of ${textOf(itemsBefore)} items)`;
+  return `${textOf(target)} ${textOf(outcome)}${items}`;
 }
 
 function words(...values: readonly unknown[]): string {

@@ -13,6 +13,7 @@ import {
   type TraceEvent,
 } from "../../../src/console/model/trace.ts";
 import { chooseTicks, layoutWaterfall } from "../../../src/console/model/waterfall.ts";
+import type { DebugMessage } from "../../../src/proxy/exchange/debug-trace.ts";
 import { assertProperty } from "../../support/fixtures/seed.ts";
 
 function eventOf(type: string, eventStart: number | null, eventEnd: number, scope: string[] = []): TraceEvent {
@@ -112,6 +113,17 @@ test("each type of event is summed up in a few words; an unknown one by its name
     { type: "policy", kind: "cors", result: { type: "skip", reason: "no origin" } },
     { type: "policy", kind: "cors", result: { type: "apply", details: { outcome: "refused", status: 403 } } },
     { type: "backendCallResult", status: 503, error: "no endpoint" },
+    {
+      type: "policySelection",
+      phase: "route",
+      effectivePolicy: [{ policy: "cors", origin: "x" }, { policy: "retry" }],
+    },
+    { type: "policySelection", phase: "backend", effectivePolicy: "odd" },
+    {
+      type: "mcpFanout",
+      targets: [{ target: "a", outcome: "ok", itemsBefore: 3, itemsAfter: 1 }, null, { target: "b" }],
+    },
+    { type: "requestFinished", status: 200, error: null, dropped: 7 },
     { type: "constructor" },
     { type: "requestSnapshot", stage: "x".repeat(500) },
   ].map((message) => describeEvent(message));
@@ -123,10 +135,41 @@ test("each type of event is summed up in a few words; an unknown one by its name
       "Policy cors: skipped: no origin",
       "Policy cors: refused, 403",
       "Backend call: 503, no endpoint",
+      "Policies: route: cors, retry",
+      "Policies: backend: none",
+      "MCP targets: a ok (1 of 3 items), b ",
+      "Response sent: 200, 7 events were lost",
       "constructor: ",
     ],
   );
   assert.equal(summaries.at(-1)?.detail.length, 161);
+});
+
+/** Every type that the data plane records: another one does not compile without a row here. */
+const RECORDED: Readonly<Record<DebugMessage["type"] | "requestSnapshot" | "bodySnapshot" | "requestFinished", true>> =
+  {
+    requestStarted: true,
+    requestSnapshot: true,
+    bodySnapshot: true,
+    policySelection: true,
+    routeSelection: true,
+    policy: true,
+    policyEvent: true,
+    cel: true,
+    authorizationResult: true,
+    traceSampling: true,
+    backendCallStart: true,
+    backendCallResult: true,
+    llmRouteResolved: true,
+    llmRequestDetected: true,
+    llmStreamingTranslation: true,
+    endpointSelection: true,
+    mcpFanout: true,
+    requestFinished: true,
+  };
+
+test("every type of event that the data plane records has words of its own", () => {
+  for (const type of Object.keys(RECORDED)) assert.notEqual(describeEvent({ type }).title, type, type);
 });
 
 test("the difference of two snapshots names each variable once", () => {
