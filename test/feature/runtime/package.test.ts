@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
+import { CONSOLE_SCRIPT } from "../../../generated/console/assets.ts";
 import { startHello } from "../../../examples/quickstart/hello.ts";
 import { startPracticeProvider } from "../../../examples/practice-provider/practice-provider.ts";
 import { call } from "../../support/clients/http.ts";
@@ -47,7 +48,7 @@ test("the package serves the quickstart", async (context) => {
   await up.printed(/^console at .*\n/m);
   const [, url = ""] = /^console at (http:\S+)$/m.exec(up.output()) ?? [];
   assert.match((await call(url)).body, /<script type="module" src="\/console\/app\.js">/);
-  assert.match((await call(`${url}console/app.js`)).body, /Trace the next request/);
+  assert.equal((await call(`${url}console/app.js`)).body, CONSOLE_SCRIPT);
 });
 
 test("the package knows its version and carries the licences of what is bundled", async () => {
