@@ -165,31 +165,26 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
   const grpcCandidates = declareAttachmentCandidates(graph, { kind: "GRPCRoute", input: inputs.grpcRoutes, attach });
   const modelCandidates = declareModelCandidates(graph, inputs.models, attach);
   const conflicts = declareHostnameConflicts(graph, gateways, [httpCandidates, grpcCandidates]);
-  const delegation = declareDelegation(graph, {
-    routes: inputs.httpRoutes,
-    attachments: declareAttachments(graph, httpCandidates, conflicts),
-    grants,
-    grantMode,
-  });
-  const shared = { backends: referable };
+  const httpAttachments = declareAttachments(graph, httpCandidates, conflicts);
+  const delegation = declareDelegation(graph, inputs.httpRoutes, httpAttachments, { grants, grantMode });
   const http = declareRouteKind<HTTPRoute>(graph, {
     kind: "HTTPRoute",
     input: inputs.httpRoutes,
     attachments: delegation.attachments,
     translate: (route, parents, context, read) =>
       translateHttpRoute(route, parents, { ...context, delegation, directModels: modelCandidates.byListener }, read),
-    ...shared,
+    backends: referable,
   });
   const grpc = declareRouteKind<GRPCRoute>(graph, {
     kind: "GRPCRoute",
     input: inputs.grpcRoutes,
     attachments: declareAttachments(graph, grpcCandidates, conflicts),
     translate: translateGrpcRoute,
-    ...shared,
+    backends: referable,
   });
   const declareBytes = <R extends TCPRoute | TLSRoute>(kind: "TCPRoute" | "TLSRoute", input: Input<R>) => {
     const attachments = declareAttachmentCandidates(graph, { kind, input, attach }).parents;
-    return declareRouteKind<R>(graph, { kind, input, attachments, translate: translateTcpRoute, ...shared });
+    return declareRouteKind<R>(graph, { kind, input, attachments, translate: translateTcpRoute, backends: referable });
   };
   const tcp = declareBytes("TCPRoute", inputs.tcpRoutes);
   const tls = declareBytes("TLSRoute", inputs.tlsRoutes);

@@ -79,6 +79,7 @@ function nextStep(
     case "unsupported_protocol":
       return protocolStep(message);
     case "no_matching_parent":
+      if (message.includes("does not delegate")) return "name this route in a backendRef of a rule there";
       return message.includes("cannot serve") ? "mend the listener, or name another one" : "name a Gateway that exists";
     case "not_allowed":
       return "set spec.allowedListeners.namespaces.from: All in the Gateway, or Same where both are in one namespace";

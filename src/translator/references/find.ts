@@ -76,6 +76,8 @@ function resolve(
     const message = `${target.kind} of ${group} cannot be named here`;
     return broken(isKindListed(target, place) ? "group" : "kind", message, suggestKind(target, place.kinds));
   }
+  // A name that selects, such as "*" for routes and models, may select nothing yet.
+  if (target.name === "*" || target.name.includes("=")) return undefined;
   const found = index.get(target);
   if (found === undefined) {
     const isKindUnknown = index.list(target.group, target.kind).length === 0;

@@ -24,6 +24,9 @@ function place(path: string, ...kinds: readonly string[]): ReferencePlace {
 const PARENTS = place("spec.parentRefs.*", GATEWAY, `${GATEWAY_GROUP}/ListenerSet`);
 const BACKENDS = place("spec.rules.*.backendRefs.*", SERVICE, BACKEND);
 const BACKENDS_AND_POOLS = place("spec.rules.*.backendRefs.*", SERVICE, BACKEND, POOL);
+const ROUTE = `${GATEWAY_GROUP}/HTTPRoute`;
+const PARENTS_AND_ROUTES = place("spec.parentRefs.*", GATEWAY, `${GATEWAY_GROUP}/ListenerSet`, ROUTE);
+const DESTINATIONS = place("spec.rules.*.backendRefs.*", SERVICE, BACKEND, POOL, ROUTE, `${GWPROXY_GROUP}/GwModel`);
 const PICKER = place("spec.endpointPickerRef", SERVICE);
 const LISTENER_CERTIFICATES = place("spec.listeners.*.tls.certificateRefs.*", "/Secret");
 const MIRRORS = [
@@ -40,7 +43,7 @@ const GATEWAY_API: Readonly<Record<string, readonly ReferencePlace[]>> = {
     place("spec.infrastructure.parametersRef", `${GWPROXY_GROUP}/GwParameters`),
   ],
   ListenerSet: [place("spec.parentRef", GATEWAY), LISTENER_CERTIFICATES],
-  HTTPRoute: [PARENTS, BACKENDS_AND_POOLS, ...MIRRORS],
+  HTTPRoute: [PARENTS_AND_ROUTES, DESTINATIONS, ...MIRRORS],
   GRPCRoute: [PARENTS, BACKENDS_AND_POOLS, ...MIRRORS],
   TCPRoute: [PARENTS, BACKENDS],
   TLSRoute: [PARENTS, BACKENDS],

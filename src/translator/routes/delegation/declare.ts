@@ -18,20 +18,17 @@ import { outlineRoute, selectorText, type RouteOutline } from "./outline.ts";
 import { ancestryOf, delegatingParents } from "./parents.ts";
 import type { Delegation } from "./translate.ts";
 
-export interface DelegationOptions extends GrantContext {
-  readonly routes: Input<HTTPRoute>;
-  /** Listeners that each route is attached to by itself. */
-  readonly attachments: Collection<readonly ParentView[]>;
-}
-
 export interface DelegationCollections extends Delegation {
   /** All parents of each route, those that delegate to it included. */
   readonly attachments: Collection<readonly ParentView[]>;
 }
 
+/** @param attachments listeners that each route is attached to by itself */
 export function declareDelegation(
   graph: Graph,
-  { routes, attachments, ...grants }: DelegationOptions,
+  routes: Input<HTTPRoute>,
+  attachments: Collection<readonly ParentView[]>,
+  grants: GrantContext,
 ): DelegationCollections {
   const outlines = graph.derive("route outlines", routes, (_key, route) => outlineRoute(route));
   const bySelector = outlines.index(({ children }) => children.map(selectorText));
