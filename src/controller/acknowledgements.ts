@@ -1,5 +1,5 @@
 /**
- * Records the answers of data planes: the policies and sockets that at least one has applied, and the resources
+ * Records the answers of data planes: the policies, listeners and sockets that at least one has applied, and the resources
  * that one has refused, with the reason. `status-feed.ts` uses it.
  *
  * The last answer of each data plane counts:
@@ -23,8 +23,8 @@ export interface ResourceId {
 
 /** Gateways are named "namespace/name". */
 export interface Acknowledgements {
-  /** Reports whether a data plane has applied this policy. */
-  has(policyKey: string): boolean;
+  /** Reports whether a data plane has applied this policy or listener; their keys never are the same. */
+  has(key: string): boolean;
   /** Reports whether a data plane of this Gateway has opened a socket for its listeners. */
   hasBind(gateway: string): boolean;
   /** Returns why a data plane refused the resource: one of the given Gateway, or of any Gateway when none is given. */
@@ -68,7 +68,7 @@ export function createAcknowledgements(): Acknowledgements {
     return left.length < before.length;
   };
   return {
-    has: (policyKey) => applied.has(policyKey),
+    has: (key) => applied.has(key),
     hasBind: (gateway) => (binds.get(gateway)?.size ?? 0) > 0,
     nackReason: (type, key, gateway) =>
       nacks.get(idOf({ type, key }))?.find((each) => gateway === undefined || each.gateway === gateway)?.reason,
@@ -77,7 +77,7 @@ export function createAcknowledgements(): Acknowledgements {
         const isOver = (nack: Nack): boolean =>
           nack.stream === stream || (nack.stream === undefined && nack.gateway === gateway);
         const mended = drop(idOf(resource), isOver);
-        const fresh = resource.type === "Policy" && !applied.has(resource.key);
+        const fresh = isTracked(resource) && !applied.has(resource.key);
         if (fresh) applied.add(resource.key);
         const isFirst = resource.type === "Bind" && recordBind(gateway, resource.key);
         return mended || fresh || isFirst;
@@ -102,9 +102,14 @@ export function createAcknowledgements(): Acknowledgements {
       if (binds.get(gateway)?.size === 0) binds.delete(gateway);
     },
     forgetEverywhere(removed) {
-      for (const { type, key } of removed) if (type === "Policy") applied.delete(key);
+      for (const resource of removed) if (isTracked(resource)) applied.delete(resource.key);
     },
   };
+}
+
+/** Statuses tell of these whether a data plane has them. */
+function isTracked({ type }: ResourceId): boolean {
+  return type === "Policy" || type === "Listener";
 }
 
 function idOf({ type, key }: ResourceId): string {

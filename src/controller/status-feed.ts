@@ -90,7 +90,11 @@ export function createStatusFeed(options: StatusFeedOptions): StatusFeed {
       acknowledgements.forgetEverywhere(step.update.removed);
       write(step.touched);
     },
-    refresh: (id) => write([id]),
+    refresh(id) {
+      const input = translator.statusInput(id);
+      // The listeners of ListenerSets are served by the same data planes.
+      write([id, ...(input?.kind === "Gateway" ? input.listenerSets : [])]);
+    },
     answers: {
       onAck: (gateway, resources, stream) => write(ownersOf(acknowledgements.ack(gateway, stream, resources))),
       onNack(gateway, refused, stream) {

@@ -13,16 +13,21 @@ import type { ListenerView, ConditionError } from "../translator/shared/views.ts
 import { conditionsAt, refusedBy, type DeploymentState, type Make, type StatusContext } from "./condition.ts";
 import type { DesiredCondition, DesiredListener, DesiredStatus } from "./desired.ts";
 
+const NOT_CONNECTED = "no data plane is connected";
+
+/** What a listener waits for. */
+interface Pending {
+  readonly pending: string;
+}
+
 const CONFLICTS: ReadonlySet<Reason> = new Set([
   Reason.HostnameConflict,
   Reason.ProtocolConflict,
   Reason.BindModeConflict,
 ]);
 
-export function computeGateway(
-  input: GatewayStatusInput,
-  { nackReason, deployment, hasDataPlane }: StatusContext,
-): DesiredStatus {
+export function computeGateway(input: GatewayStatusInput, context: StatusContext): DesiredStatus {
+  const { nackReason, deployment, hasDataPlane } = context;
   const { id, generation, listeners, attached, attachedListenerSets, client, admitsUnverifiedClients } = input;
   const make = conditionsAt(generation);
   const nackReasons = new Map(
@@ -34,7 +39,7 @@ export function computeGateway(
   });
   const state = deployment?.(nameKey(id));
   // Data planes that go away later change nothing: what they have acknowledged is in force when they come back.
-  const isServed = input.wasProgrammed || state?.hasReadyPods === true || hasDataPlane(nameKey(id));
+  const isServed = input.programmed.whole || state?.hasReadyPods === true || hasDataPlane(nameKey(id));
   return {
     id,
     form: "keyed",
@@ -42,13 +47,14 @@ export function computeGateway(
     ...(state === undefined ? {} : { addresses: addressesOf(input, state) }),
     conditions: [
       gatewayAccepted(input, make),
-      gatewayProgrammed(input, { nackReasons, catalogFaults }, state && { ...state, isServed }, make),
+      gatewayProgrammed(input, { nackReasons, catalogFaults }, { deployed: state, isServed }, make),
       ...(client === undefined ? [] : [clientCondition(client.error, make)]),
       ...(admitsUnverifiedClients ? [unverifiedClients(make)] : []),
     ],
-    listeners: listeners.map((listener) =>
-      computeListener(listener, attached.get(listener.key) ?? 0, nackReasons.get(listener.name), make),
-    ),
+    listeners: listeners.map((listener) => {
+      const missing = nackReasons.get(listener.name) ?? missingAt(listener, nameKey(id), input, context);
+      return computeListener(listener, attached.get(listener.key) ?? 0, missing, make);
+    }),
   };
 }
 
@@ -75,7 +81,7 @@ interface Refused {
 function gatewayProgrammed(
   { error, addressError, address, listeners }: GatewayStatusInput,
   { nackReasons, catalogFaults }: Refused,
-  state: (DeploymentState & { readonly isServed: boolean }) | undefined,
+  { deployed: state, isServed }: { readonly deployed: DeploymentState | undefined; readonly isServed: boolean },
   make: Make,
 ): DesiredCondition {
   const refused = [
@@ -94,14 +100,26 @@ function gatewayProgrammed(
   if (state?.failure !== undefined) return say(false, Reason.DeploymentFailed, state.failure);
   if (state !== undefined && address !== undefined && !isReachable(state, address))
     return say(false, Reason.AddressNotAssigned, `the Service has not been given the address ${address} yet`);
-  const missing = state === undefined ? [] : missingParts(state);
+  const missing = [...(state?.addresses.length === 0 ? ["no address yet"] : []), ...(isServed ? [] : [NOT_CONNECTED])];
   if (missing.length > 0) return say(false, Reason.Pending, missing.join("; "));
   const mesh = state?.hasMesh === true ? "; mesh is deployed, and has no effect in this version" : "";
   return say(true, Reason.Programmed, `configuration is sent to data planes${mesh}`);
 }
 
-function missingParts({ addresses, isServed }: DeploymentState & { readonly isServed: boolean }): string[] {
-  return [...(addresses.length === 0 ? ["no address yet"] : []), ...(isServed ? [] : ["no data plane is connected"])];
+/**
+ * Explains why no data plane has a listener; undefined when one has. It does not fall back when data planes go away. A
+ * replica of the controller to which none is connected takes a ready pod for the acknowledgement that another one saw.
+ * @param gateway "namespace/name"
+ */
+function missingAt(
+  { key, name }: ListenerView,
+  gateway: string,
+  { programmed }: Pick<GatewayStatusInput, "programmed">,
+  { acknowledged, hasDataPlane, deployment }: StatusContext,
+): Pending | undefined {
+  if (acknowledged(key) || programmed.listeners.includes(name)) return undefined;
+  if (hasDataPlane(gateway)) return { pending: "no data plane has acknowledged the listener yet" };
+  return deployment?.(gateway).hasReadyPods === true ? undefined : { pending: NOT_CONNECTED };
 }
 
 function isReachable({ addresses }: DeploymentState, wanted: string | undefined): boolean {
@@ -123,10 +141,8 @@ function unverifiedClients(make: Make): DesiredCondition {
   return make(Condition.InsecureFrontendValidationMode, true, Reason.ConfigurationChanged, message);
 }
 
-export function computeListenerSet(
-  { id, generation, gateway, allowed, listeners, attached }: ListenerSetStatusInput,
-  { nackReason }: StatusContext,
-): DesiredStatus {
+export function computeListenerSet(input: ListenerSetStatusInput, context: StatusContext): DesiredStatus {
+  const { id, generation, gateway, allowed, listeners, attached } = input;
   const make = conditionsAt(generation);
   // Unlike a Gateway, a ListenerSet is not valid when its certificates cannot be read (GEP-1713).
   const bad = listeners.flatMap((listener) => {
@@ -143,7 +159,7 @@ export function computeListenerSet(
       bad.length === 0
         ? make(Condition.Accepted, true, Reason.Accepted, "all listeners are valid")
         : make(Condition.Accepted, true, Reason.ListenersNotValid, message),
-      make(Condition.Programmed, true, Reason.Programmed, "configuration is sent to data planes"),
+      setProgrammed(input, context, make),
     ];
   };
   return {
@@ -151,16 +167,28 @@ export function computeListenerSet(
     form: "keyed",
     conditions: conditions(),
     listeners: listeners.map((listener) => {
-      const refused = nackReason("Listener", listener.key) ?? nackReason("Bind", listener.bind);
-      return computeListener(listener, attached.get(listener.key) ?? 0, refused, make);
+      const refused = context.nackReason("Listener", listener.key) ?? context.nackReason("Bind", listener.bind);
+      const missing = refused ?? missingAt(listener, gateway, input, context);
+      return computeListener(listener, attached.get(listener.key) ?? 0, missing, make);
     }),
   };
 }
 
+/** A ListenerSet is programmed once a data plane has one of its listeners, and stays so. */
+function setProgrammed(input: ListenerSetStatusInput, context: StatusContext, make: Make): DesiredCondition {
+  const valid = input.listeners.filter((listener) => acceptanceError(listener) === undefined);
+  const missing = valid.map((listener) => missingAt(listener, input.gateway, input, context));
+  const [first] = missing;
+  if (first === undefined || input.programmed.whole || missing.includes(undefined))
+    return make(Condition.Programmed, true, Reason.Programmed, "configuration is sent to data planes");
+  return make(Condition.Programmed, false, Reason.Pending, first.pending);
+}
+
+/** @param missing why a data plane refused the listener, or what it waits for */
 function computeListener(
   listener: ListenerView,
   attachedRoutes: number,
-  nackReason: string | undefined,
+  missing: string | Pending | undefined,
   make: Make,
 ): DesiredListener {
   const { name, supportedKinds, error, tlsError, kindError } = listener;
@@ -171,7 +199,8 @@ function computeListener(
     if (error !== undefined)
       return make(Condition.Programmed, false, conflict ? error.reason : Reason.Invalid, error.message);
     if (tlsError !== undefined) return make(Condition.Programmed, false, Reason.Invalid, tlsError.message);
-    if (nackReason !== undefined) return make(Condition.Programmed, false, Reason.Invalid, refusedBy(nackReason));
+    if (typeof missing === "string") return make(Condition.Programmed, false, Reason.Invalid, refusedBy(missing));
+    if (missing !== undefined) return make(Condition.Programmed, false, Reason.Pending, missing.pending);
     return make(Condition.Programmed, true, Reason.Programmed, "the listener is sent to data planes");
   };
   return {

@@ -4,7 +4,7 @@ import type { DesiredCondition } from "./desired.ts";
 
 export interface StatusContext {
   readonly controllerName: string;
-  /** Reports whether at least one data plane has acknowledged the resource. */
+  /** Reports whether at least one data plane has acknowledged the resource of a policy or listener. */
   readonly acknowledged: (resourceKey: string) => boolean;
   /** Reports whether a data plane of the Gateway ("namespace/name") has acknowledged its listeners. */
   readonly hasDataPlane: (gateway: string) => boolean;

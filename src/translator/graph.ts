@@ -36,7 +36,8 @@ import type { JwksRequest } from "../sources/remote/documents.ts";
 import { translateEndpoints } from "./backends/endpoints.ts";
 import { declarePoolResources, declarePools } from "./backends/declare-pools.ts";
 import type { ObjectStatusInput, StatusInput } from "./shared/status-input.ts";
-import { isProgrammed, translateGateway } from "./gateways/gateway.ts";
+import { translateGateway } from "./gateways/gateway.ts";
+import { gatewayFacts, storedProgrammed } from "./gateways/status-facts.ts";
 import type { GatewayView, ListenerView } from "./shared/views.ts";
 import { declareInputs, type Inputs } from "./inputs.ts";
 import { indexByLabels } from "./references/label-index.ts";
@@ -206,19 +207,16 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
       object.spec.controllerName === controllerName ? { kind: "GatewayClass", ...identify(object) } : undefined,
     ),
     Gateway: graph.derive("gateway status inputs", gateways, (key, gateway, read): StatusInput => {
-      const { id, generation, listeners, client, admitsUnverifiedClients } = gateway;
-      const joined = gateway.sets.filter((set) => set.listeners.some(({ error }) => error === undefined));
-      const attached = attachedTo(listeners, read);
-      const attachedListenerSets = joined.length;
       const { error, addressError, address } = read.get(plans, key) ?? {};
       const { sources: catalogSources = [] } = read.get(modelCatalogs.catalogs, key) ?? {};
-      const wasProgrammed = isProgrammed(read.get(inputs.gateways, key));
-      const whole = { error, addressError, address, catalogSources, attachedListenerSets, wasProgrammed };
-      return { kind: "Gateway", id, generation, listeners, client, admitsUnverifiedClients, ...whole, attached };
+      const facts = gatewayFacts(gateway, read.get(inputs.gateways, key));
+      const deployed = { error, addressError, address, catalogSources };
+      return { kind: "Gateway", ...facts, ...deployed, attached: attachedTo(gateway.listeners, read) };
     }),
-    ListenerSet: graph.derive("listener set status inputs", listenerSets, (_key, set, read): StatusInput => ({
+    ListenerSet: graph.derive("listener set status inputs", listenerSets, (key, set, read): StatusInput => ({
       kind: "ListenerSet",
       ...set,
+      programmed: storedProgrammed(read.get(inputs.listenerSets, key)),
       attached: attachedTo(set.listeners, read),
     })),
     HTTPRoute: http.statusInputs,

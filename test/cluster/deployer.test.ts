@@ -81,9 +81,10 @@ async function reportReady(workload: string, status: object = { replicas: 1, rea
 test("a Gateway gets its objects, owned by it, and the address of its Service", async () => {
   await gateway("gw", [80]);
   const waiting = await says("gw", ["Accepted True Accepted", "Programmed False Pending"]);
-  assert.match(JSON.stringify(waiting.status), /no data plane is connected/);
+  assert.equal(JSON.stringify(waiting.status).split("no data plane is connected").length - 1, 2, "it and its listener");
   await reportReady("deployment/gw");
   const { metadata, status } = await says("gw", SERVED);
+  assert.doesNotMatch(JSON.stringify(status), /no data plane/);
   for (const child of CHILDREN) {
     const stored = await read(child);
     assert.deepEqual(

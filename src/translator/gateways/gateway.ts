@@ -14,7 +14,7 @@ import {
   Protocol,
   type ListenerTls,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { Condition, Reason } from "../../api/conditions.ts";
+import { Reason } from "../../api/conditions.ts";
 import { objectId, type ObjectId } from "../../api/object.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../../api/refs.ts";
 import { resourceOf } from "../../ir/encode.ts";
@@ -100,12 +100,6 @@ export function translateGateway(
       ...(client?.resources ?? []),
     ],
   };
-}
-
-/** Returns whether the stored status of a Gateway says that data planes have its configuration. */
-export function isProgrammed(gateway: Gateway | undefined): boolean {
-  const { conditions = [] } = gateway?.status ?? {};
-  return conditions.some(({ type, status }) => type === Condition.Programmed && status === "True");
 }
 
 function viewsOf(listeners: readonly TranslatedListener[]): ListenerView[] {

@@ -25,6 +25,13 @@ interface StatusInputOf<K extends string> {
 
 export type ClassStatusInput = StatusInputOf<"GatewayClass">;
 
+/** What a stored status says that data planes have. */
+export interface ProgrammedState {
+  readonly whole: boolean;
+  /** Names of listeners. */
+  readonly listeners: readonly string[];
+}
+
 export interface GatewayStatusInput extends StatusInputOf<"Gateway"> {
   /** Explains why the Gateway as a whole is not accepted, independent of its listeners. */
   readonly error: ConditionError | undefined;
@@ -38,18 +45,20 @@ export interface GatewayStatusInput extends StatusInputOf<"Gateway"> {
   /** Set when the Gateway names a client certificate for backends. */
   readonly client: { readonly error: ConditionError | undefined } | undefined;
   readonly admitsUnverifiedClients: boolean;
-  /** The stored status says that it is programmed. */
-  readonly wasProgrammed: boolean;
+  readonly programmed: ProgrammedState;
   /** Sources of its model catalog. */
   readonly catalogSources: readonly CatalogSourceView[];
   /** Number of ListenerSets with at least one listener that can serve. */
   readonly attachedListenerSets: number;
+  /** All ListenerSets that name it. */
+  readonly listenerSets: readonly ObjectId[];
 }
 
 export interface ListenerSetStatusInput extends StatusInputOf<"ListenerSet"> {
   /** Key ("namespace/name") of its Gateway. */
   readonly gateway: string;
   readonly allowed: boolean;
+  readonly programmed: ProgrammedState;
   readonly listeners: readonly ListenerView[];
   /** Number of accepted routes, by listener key. */
   readonly attached: ReadonlyMap<string, number>;

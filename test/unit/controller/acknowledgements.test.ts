@@ -64,3 +64,13 @@ test("a Gateway has a data plane from the first acknowledgement of a socket unti
   answers.forget("a/gw", [bind(81)]);
   assert.equal(answers.hasBind("a/gw"), false);
 });
+
+test("the first acknowledgement of a listener is news, until the listener is no longer sent", () => {
+  const answers = createAcknowledgements();
+  const listener = { type: "Listener", key: "a/gw.http", version: "1" } as const;
+  assert.deepEqual(answers.ack("a/gw", Symbol("a"), [listener]), [listener]);
+  assert.deepEqual(answers.ack("a/gw", Symbol("b"), [listener]), []);
+  assert.equal(answers.has("a/gw.http"), true);
+  answers.forgetEverywhere([listener]);
+  assert.equal(answers.has("a/gw.http"), false);
+});

@@ -206,3 +206,12 @@ test("errors of an object without a status are written to the log, once", () => 
   assert.match(lines[0] ?? "", /"must be a number"/);
   assert.match(lines[0] ?? "", /"object":"GwParameters default\/sizes","path":"spec.deployment.spec.replicas"/);
 });
+
+test("a listener is programmed from the acknowledgement of its data plane", async (t) => {
+  const controller = await startController(t);
+  const isProgrammed = (): readonly string[] =>
+    controller.now("Gateway").filter((each) => each.startsWith("Programmed"));
+  assert.deepEqual(isProgrammed(), ["Programmed False Pending: no data plane is connected"]);
+  controller.connect(dataPlane());
+  await controller.said("Gateway", "Programmed True Programmed: configuration is sent to data planes");
+});

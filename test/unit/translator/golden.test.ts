@@ -52,8 +52,9 @@ function translate(input: string): string {
     if (facts === undefined) return [];
     const context = {
       controllerName: CONTROLLER,
-      acknowledged: () => acknowledged,
-      hasDataPlane: () => false,
+      // Listeners count as acknowledged in every case, and policies where the case says so.
+      acknowledged: (key: string) => acknowledged || !key.startsWith("policy/"),
+      hasDataPlane: () => true,
       nackReason: () => undefined,
     };
     return [computeStatus(facts, context)];
