@@ -34,7 +34,7 @@ export interface DelegationPlace {
 }
 
 /** A request whose rule is looked for. */
-export interface WantedRule {
+interface WantedRule {
   /** As `hostOf` returns it. */
   readonly host: string;
   /** Without the query. */

@@ -18,9 +18,10 @@ import type { HttpExchange, RequestDestination } from "../pipeline/http-exchange
 import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
 import { pathOf, hostOf } from "../../lib/network/request-target.ts";
 import type { Chain } from "../pipeline/chain-runner.ts";
-import type { DelegationTable, WantedRule } from "./delegation.ts";
+import type { DelegationTable } from "./delegation.ts";
 import { HostMap } from "./host.ts";
 import { ListenerRouter } from "./listener-router.ts";
+import type { Routable } from "./match.ts";
 import type { Candidate } from "./precedence.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
 
@@ -115,9 +116,10 @@ export class ListenerTable {
     const { key, bind, hostname } = message;
     const router = this.#listeners.get(key)?.router ?? new ListenerRouter<BoundRule>();
     const place = { key, levels: () => this.levels(message) };
-    const find: FindRule = (wanted) => {
-      const found = router.find(wanted.host, wanted.path, wanted.request);
-      return found?.rule.compiled.delegation === undefined ? found : this.#delegations.follow(place, found, wanted);
+    const find: FindRule = (host, path, request) => {
+      const found = router.find(host, path, request);
+      if (found?.rule.compiled.delegation === undefined) return found;
+      return this.#delegations.follow(place, found, { host, path, request });
     };
     const compiled: CompiledListener = {
       message,
@@ -180,7 +182,7 @@ export class ListenerTable {
 }
 
 /** Finds the rule of the listener that serves a request, through any delegation. @throws ProxyError */
-type FindRule = (wanted: WantedRule) => Candidate<BoundRule> | undefined;
+type FindRule = (host: string, path: string, request: Routable) => Candidate<BoundRule> | undefined;
 
 /** Returns whether the rule that the request would get leads to models. Asked while an error is answered, so it never throws. */
 function leadsToModels(find: FindRule, exchange: HttpExchange): boolean {
@@ -214,7 +216,7 @@ function traceRoute(
 function findRoute(find: FindRule, exchange: HttpExchange): Candidate<BoundRule> | undefined {
   const host = hostOf(exchange.host);
   const path = pathOf(exchange.target);
-  const found = find({ host, path, request: exchange });
+  const found = find(host, path, exchange);
   if (!isWellKnown(path) || isOwnRule(found)) return found;
   return findMetadataRule(find, host, path, exchange) ?? found;
 }
@@ -232,7 +234,7 @@ function findMetadataRule(
   const asked = parseMetadataPath(path, method !== "GET");
   const target = asked === undefined || asked.resource === "" ? "/" : asked.resource;
   // MCP clients call their server with POST; a rule for other methods only is no resource of theirs.
-  const found = find({ host, path: target, request: { method: "POST", target, requestHeaders } });
+  const found = find(host, target, { method: "POST", target, requestHeaders });
   return found?.rule.servesMetadata() === true ? found : undefined;
 }
 
