@@ -30,6 +30,8 @@ const COUNTED: ReadonlySet<ProxyErrorCode> = new Set<ProxyErrorCode>([
   "request_timeout",
   "upstream_unreachable",
   "upstream_broken",
+  "picker_failed",
+  "endpoint_unavailable",
   "response_invalid",
   "llm_response_invalid",
   "upgrade_failed",
@@ -71,6 +73,9 @@ export class Attempt {
 
   /** Adds the statistics of an endpoint behind this one, which gets the same verdict but is never ejected by it. */
   alsoTell(record: EndpointStats): void {
+    // Another endpoint is tried in place of the one before, which could not be connected to.
+    this.#behind?.recordUnhealthy();
+    this.#behind?.end();
     this.#behind = record;
     record.begin();
   }

@@ -4,6 +4,7 @@ import { ConfigError } from "../../lib/errors.ts";
 import type { EndpointSet } from "../balancing/endpoints.ts";
 import { replicaEntry } from "../exchange/cdn-loop.ts";
 import { ProxyError } from "../exchange/errors.ts";
+import type { BackendDeps } from "./handler.ts";
 import { agentRuntimeDestination } from "./agent-runtime.ts";
 import { dynamicDestination } from "./dynamic.ts";
 import {
@@ -14,7 +15,7 @@ import {
   type DestinationDeps,
 } from "./http-handler.ts";
 
-interface CompileDeps extends DestinationDeps {
+interface CompileDeps extends DestinationDeps, Pick<BackendDeps, "pickerCallout"> {
   /** Returns the endpoints of a Service port. */
   readonly endpoints: () => EndpointSet;
   /** Random name of this data plane in CDN-Loop (RFC 8586). */
@@ -36,7 +37,7 @@ export function compileDestination({ key, kind }: Backend, settings: BackendSett
     case "dynamic":
       return dynamicDestination(settings, deps, replicaEntry(deps.replica));
     case "inferencePool":
-      return poolDestination(deps.endpoints(), settings, deps);
+      return poolDestination(deps.endpoints(), kind.value, settings, deps);
     case "ai":
     case "models":
     case "mcp":

@@ -1,9 +1,13 @@
 /**
- * Opens the services that prompt guards call: a backend of the configuration, or the public host of a vendor with
+ * Opens the services that prompt guards call, and endpoint pickers: a backend of the configuration, or the public host of a vendor with
  * connection settings of its own. The registry gives them to the backends of language models.
  */
 import { create } from "@bufbuild/protobuf";
-import { BackendSettingsSchema, BackendTlsSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import {
+  BackendSettingsSchema,
+  BackendTlsSchema,
+  VerifyMode,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Callouts } from "../callouts/callouts.ts";
 import { connectionOf } from "../upstream/dial/connection-settings.ts";
 import type { BackendDeps } from "./handler.ts";
@@ -12,15 +16,19 @@ import type { Tunnels } from "./tunnels.ts";
 /** Limit of a call, where the settings of the service name none. */
 const TIMEOUT_MS = 10_000;
 const HTTPS_PORT = 443;
+/** Endpoint pickers make a certificate of their own at each start, which nothing could verify. */
+const UNVERIFIED = create(BackendTlsSchema, { verify: VerifyMode.NONE });
 
 /** @param callouts is read when a service is opened, because callouts are created after the registry */
 export function createGuardServices(
   callouts: () => Pick<Callouts, "open" | "openTarget">,
   tunnels: Tunnels,
   { owner, auth: compile }: Pick<BackendDeps, "owner" | "auth">,
-): Pick<BackendDeps, "callout" | "hostCallout"> {
+): Pick<BackendDeps, "callout" | "pickerCallout" | "hostCallout"> {
   return {
     callout: (service, subtype = "Guardrail", timeoutMs = TIMEOUT_MS) => callouts().open(service, subtype, timeoutMs),
+    pickerCallout: (service, unverifiedTls) =>
+      callouts().open(service, "ExtProc", TIMEOUT_MS, unverifiedTls ? UNVERIFIED : undefined),
     hostCallout(host, settings = create(BackendSettingsSchema), { auth: defaultAuth, signingScope } = {}) {
       const { tls = create(BackendTlsSchema), tcp, tunnel, auth = defaultAuth, http } = settings;
       const connection = connectionOf({ tls, tcp, proxy: tunnels.of(tunnel) });

@@ -18,6 +18,8 @@ import type { Catalogs } from "../llm/cost/catalogs.ts";
 import type { Sessions } from "../mcp/session/sessions.ts";
 import type { PickDeps } from "../balancing/pick.ts";
 import type { ConnectionSettings, UpstreamTarget } from "../upstream/dial/connection-settings.ts";
+import type { EndpointState } from "../balancing/endpoints.ts";
+import type { EndpointPicker } from "./inference-pool/picker.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";
 import type { RequestAuth, SigningScope } from "../upstream/auth.ts";
 import type { CallTarget, Upstream } from "../upstream/upstream.ts";
@@ -39,11 +41,18 @@ export interface EndpointDeps extends PickDeps {
 
 /** Where a call goes. */
 export interface ResolvedEndpoint {
+  /** Set for an InferencePool: asks its picker for the endpoints of a request, and `target` is the choice without it. */
+  readonly pool?: PickedPool | undefined;
   readonly target: UpstreamTarget;
   /** Statistics to update besides those of the caller; undefined when there are none. */
   readonly record: EndpointStats | undefined;
   /** Authorizes and authenticates the call for the backend of the endpoint; undefined when that asks for neither. */
   readonly auth: RequestAuth | undefined;
+}
+
+export interface PickedPool {
+  readonly picker: EndpointPicker;
+  target(endpoint: EndpointState): UpstreamTarget;
 }
 
 /** How calls to a public host are authenticated where its settings do not say. */
@@ -105,6 +114,11 @@ export interface BackendDeps extends EndpointDeps {
    * @param timeoutMs limit of a call, where the settings of the service name none
    */
   readonly callout: (service: ExternalService | undefined, subtype?: OutboundSubtype, timeoutMs?: number) => Callout;
+  /**
+   * Returns the client of an endpoint picker.
+   * @param unverifiedTls uses TLS without verification, where the settings of the service name no TLS
+   */
+  readonly pickerCallout: (service: ExternalService | undefined, unverifiedTls: boolean) => Callout;
   /** Returns the client of a guard service at a public host, called with settings of its own over TLS. */
   readonly hostCallout: (host: string, settings: BackendSettings | undefined, defaults?: HostDefaults) => Callout;
 }

@@ -6,6 +6,7 @@
 import {
   HttpVersion,
   type BackendSettings,
+  type InferencePoolBackend,
   type ServiceBackend,
   type StaticBackend,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -28,6 +29,8 @@ import { traceHead, tracePolicies } from "./trace-call.ts";
 import { EndpointState, type EndpointSet } from "../balancing/endpoints.ts";
 import type { BackendDeps, BackendHandler, EndpointDeps } from "./handler.ts";
 import { HealthRule } from "../balancing/health.ts";
+import { EndpointPicker } from "./inference-pool/picker.ts";
+import { requestSide } from "../policies/ext-proc/messages.ts";
 import { isIP } from "node:net";
 import { BackendTransformation, type Outgoing } from "./transformation.ts";
 import { versionFor } from "../upstream/http-version.ts";
@@ -65,6 +68,8 @@ export interface Destination {
   readonly signingScope?: SigningScope;
   /** Whether the name replaces the client's Host whatever a policy has decided. */
   readonly fixesHost?: boolean;
+  /** Chooses the endpoints of requests; unset where `pick` does. */
+  readonly picker?: EndpointPicker;
   /** Entry for CDN-Loop (RFC 8586); undefined for the name of the product alone. */
   readonly pass: string | undefined;
 }
@@ -120,10 +125,21 @@ export function serviceDestination(
   };
 }
 
-/** The endpoints of an InferencePool, which has no name of its own: the client's Host is kept. */
-export function poolDestination(set: EndpointSet, settings: BackendSettings, pickDeps: DestinationDeps): Destination {
+/**
+ * The endpoints of an InferencePool, which has no name of its own: the client's Host is kept. Its picker chooses among
+ * them; `pick` is the choice without it.
+ */
+export function poolDestination(
+  set: EndpointSet,
+  { picker, failOpen, unverifiedTls }: InferencePoolBackend,
+  settings: BackendSettings,
+  deps: DestinationDeps & Pick<BackendDeps, "pickerCallout">,
+): Destination {
   const nameless = { hostname: "", port: 0, version: HttpVersion.UNSPECIFIED };
-  return serviceDestination(set, nameless, settings, pickDeps);
+  const destination = serviceDestination(set, nameless, settings, deps);
+  const balance = ({ tried }: RoutedExchange): EndpointState => destination.pick({ affinity: undefined, tried });
+  const service = deps.pickerCallout(picker, unverifiedTls);
+  return { ...destination, picker: new EndpointPicker({ failOpen }, { service, endpoints: set, balance }) };
 }
 
 export function createHttpHandler(
@@ -219,6 +235,18 @@ export function createHttpHandler(
   const admit = compileAdmission(settings, deps);
   const send: Send =
     admit === undefined ? forward : (exchange, endpoint) => admit(exchange, async () => forward(exchange, endpoint));
+  const { picker } = destination;
+  if (picker !== undefined) {
+    const callPicked = async (exchange: RoutedExchange): Promise<Reply> => {
+      if (exchange.connect) throw new ProxyError("backend_unfit", { detail: "CONNECT to an InferencePool" });
+      const { reply, own } = await picker.call(exchange, requestSide(exchange), (endpoint) => {
+        exchange.tried?.push(endpoint);
+        return forward(exchange, endpoint);
+      });
+      return reply ?? own;
+    };
+    return admit === undefined ? callPicked : (exchange) => admit(exchange, () => callPicked(exchange));
+  }
   return function http(exchange) {
     if (exchange.debug !== undefined) tracePolicies(exchange.debug, settings);
     if (session !== undefined) return callOfSession(exchange, session, { destination, nowMs: deps.nowMs }, send);

@@ -42,7 +42,7 @@ import type { PickDeps } from "../balancing/pick.ts";
 import { connectionOf, type UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import { dumpOf, type EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";
-import { EndpointSet, type ProxyLocality } from "../balancing/endpoints.ts";
+import { EndpointSet, type EndpointState, type ProxyLocality } from "../balancing/endpoints.ts";
 import type { BackendDeps, BackendHandler, ResolvedEndpoint, ServiceEndpoint } from "./handler.ts";
 import { createHttpHandler, type RequestedAuthority, type Destination } from "./http-handler.ts";
 import { createAgentRuntimeHandler } from "./agent-runtime.ts";
@@ -319,7 +319,9 @@ export class BackendRegistry {
   #resolveEndpoint(key: string): ResolvedEndpoint {
     const { destination, auth } = this.#callDestination(key);
     const endpoint = destination.pick();
-    return { target: destination.target(endpoint), record: endpoint.record, auth };
+    const { picker } = destination;
+    const pool = picker && { picker, target: (picked: EndpointState) => destination.target(picked) };
+    return { target: destination.target(endpoint), record: endpoint.record, auth, pool };
   }
 
   #serviceEndpoint(key: string, pinned: string | undefined): ServiceEndpoint | undefined {

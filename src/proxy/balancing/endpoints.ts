@@ -56,6 +56,9 @@ export class EndpointSet {
   readonly #record: (name: string) => EndpointStats;
   #message: Endpoints | undefined;
   #known: ReadonlyMap<string, EndpointState> = new Map();
+  /** Endpoints that are terminating while others are ready; an endpoint picker may still name them. */
+  #draining: ReadonlyMap<string, EndpointState> = new Map();
+  #readyNames: readonly string[] = [];
   /** The nearest level first. */
   #levels: readonly PriorityLevel<EndpointState>[] = [];
 
@@ -70,6 +73,16 @@ export class EndpointSet {
 
   find(name: string): EndpointState | undefined {
     return this.#known.get(name);
+  }
+
+  /** Returns the endpoint of this name, also one that drains: a picker learns of changes at another time. */
+  findPickable(name: string): EndpointState | undefined {
+    return this.#known.get(name) ?? this.#draining.get(name);
+  }
+
+  /** "address:port" of the endpoints that may be picked. */
+  get readyNames(): readonly string[] {
+    return this.#readyNames;
   }
 
   get isEmpty(): boolean {
@@ -97,15 +110,36 @@ export class EndpointSet {
     for (const endpoint of usable) {
       const name = endpointName(endpoint.address, endpoint.port);
       if (known.has(name)) continue;
-      const state = this.#known.get(name) ?? new EndpointState(endpoint.address, endpoint.port, this.#record);
+      const state =
+        this.#known.get(name) ??
+        this.#draining.get(name) ??
+        new EndpointState(endpoint.address, endpoint.port, this.#record);
       state.capacity = endpoint.capacity ?? 1;
       known.set(name, state);
       (ranked[this.#distance(endpoint, preferences)] ??= []).push(state);
     }
-    for (const [name, { record }] of this.#known) if (!known.has(name)) record.close();
+    const draining = this.#drainingBeside(known, message?.endpoints ?? []);
+    for (const states of [this.#known, this.#draining])
+      for (const [name, { record }] of states) if (!known.has(name) && !draining.has(name)) record.close();
     this.#known = known;
+    this.#draining = draining;
+    this.#readyNames = [...known.keys()];
     const nearest = message?.strict === true && preferences.length > 0 ? ranked.slice(0, 1) : ranked;
     this.#levels = nearest.filter((states) => states !== undefined).map((states) => new PriorityLevel(states));
+  }
+
+  #drainingBeside(
+    known: ReadonlyMap<string, EndpointState>,
+    endpoints: readonly Endpoint[],
+  ): Map<string, EndpointState> {
+    const states = new Map<string, EndpointState>();
+    for (const { address, port, draining } of endpoints) {
+      const name = endpointName(address, port);
+      if (!draining || known.has(name)) continue;
+      const state = this.#known.get(name) ?? this.#draining.get(name) ?? new EndpointState(address, port, this.#record);
+      states.set(name, state);
+    }
+    return states;
   }
 
   pick(pickDeps: PickDeps, pickOptions?: PickOptions): EndpointState | undefined {

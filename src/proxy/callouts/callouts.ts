@@ -11,11 +11,15 @@ import {
   type Message,
   type MessageShape,
 } from "@bufbuild/protobuf";
-import { BackendTlsSchema, type ExternalService } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import {
+  BackendTlsSchema,
+  type BackendTls,
+  type ExternalService,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { methodDefinition, type Encoded } from "../../lib/grpc.ts";
 import { HeaderList } from "../../lib/header-list.ts";
-import { connectionOf, PLAIN } from "../upstream/dial/connection-settings.ts";
+import { connectionOf, PLAIN, type UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import type { DestinationGuard } from "../upstream/dial/destination-guard.ts";
 import type { Resolver } from "../upstream/dial/dns.ts";
 import type { CallTarget, Upstream, UpstreamVersion } from "../upstream/upstream.ts";
@@ -59,8 +63,10 @@ export interface Callouts {
   /**
    * @param subtype purpose of the calls
    * @param timeoutMs for a response, where the service's settings set no timeout
+   * @param tls where the settings of a Backend have no TLS; undefined for plaintext
    */
-  open(service: ExternalService | undefined, subtype: OutboundSubtype, timeoutMs?: number): Callout;
+  // oxlint-disable-next-line max-params -- the last two are defaults
+  open(service: ExternalService | undefined, subtype: OutboundSubtype, timeoutMs?: number, tls?: BackendTls): Callout;
   /** Opens a service at a fixed target, with settings of its own. */
   openTarget(target: CallTarget, subtype: OutboundSubtype, timeoutMs: number): Callout;
   /** See Upstream. */
@@ -78,8 +84,13 @@ export function createCallouts(options: CalloutsOptions): Callouts {
   const maxMessageBytes = bodyLimitBytes + MESSAGE_OVERHEAD_BYTES;
   const channels = new GrpcChannels({ maxMessageBytes, names, guard, identities });
   return {
-    open: (service, subtype, timeoutMs = CALL_TIMEOUT_MS) =>
-      new ServiceCallout(reachService(service, options), subtype, { ...options, channels, timeoutMs }),
+    // oxlint-disable-next-line max-params -- as in the interface
+    open: (service, subtype, timeoutMs = CALL_TIMEOUT_MS, tls = undefined) =>
+      new ServiceCallout(withDefaultTls(reachService(service, options), tls), subtype, {
+        ...options,
+        channels,
+        timeoutMs,
+      }),
     openTarget: (target, subtype, timeoutMs) =>
       new ServiceCallout({ path: "", invalidReason: undefined, find: () => target }, subtype, {
         ...options,
@@ -108,6 +119,23 @@ function reachService(service: ExternalService | undefined, options: CalloutsOpt
     path: place?.case === "origin" ? place.value.path : "",
     invalidReason: place?.case === undefined ? (service?.invalidReason ?? "no service") : undefined,
     find: finderOf(place, options),
+  };
+}
+
+/** Adds TLS to targets that have none. A target stays one object, so that its channel is found by identity. */
+function withDefaultTls(reach: Reach, tls: BackendTls | undefined): Reach {
+  if (tls === undefined) return reach;
+  const secured = new WeakMap<UpstreamTarget, UpstreamTarget>();
+  return {
+    ...reach,
+    find() {
+      const found = reach.find();
+      const { target } = found;
+      if (target.tls !== undefined) return found;
+      let other = secured.get(target);
+      if (other === undefined) secured.set(target, (other = { ...target, ...connectionOf({ ...target, tls }) }));
+      return { ...found, target: other };
+    },
   };
 }
 

@@ -81,6 +81,7 @@ export const PROXY_ERRORS = {
   grpc_timeout: { status: 504, grpc: 4, reason: "Timeout", text: "deadline exceeded" },
   connect_timeout: { status: 504, grpc: 14, reason: "Timeout", text: "upstream call timeout" },
   endpoint_unavailable: { status: 503, grpc: 14, reason: "NoHealthyBackend", text: "no healthy backends" },
+  picker_failed: { status: 503, grpc: 14, reason: "UpstreamFailure", text: "the endpoint picker failed" },
   upstream_unreachable: { status: 503, grpc: 14, reason: "UpstreamFailure", text: "upstream call failed" },
   destination_refused: { status: 503, grpc: 14, reason: "UpstreamFailure", text: "upstream call failed" },
   tunnel_unauthorized: { status: 503, grpc: 14, reason: "UpstreamFailure", text: "upstream call failed" },

@@ -121,6 +121,8 @@ export interface RoutedExchange extends Exchange {
   clientFormat?: string | undefined;
   /** "address:port" of the last call, for the log. */
   endpoint: string | undefined;
+  /** "address:port" that an endpoint picker has chosen, or own balancing in its place; unset without an InferencePool. */
+  pickedEndpoint?: string | undefined;
   /** performance.now() at the first call of a backend, and at the head of the response that was returned. */
   calledAtMs: number | undefined;
   answeredAtMs: number | undefined;

@@ -190,6 +190,12 @@ export const FIELDS: readonly Field[] = [
   ofMcp("mcp.session.id", "a digest: the id itself is a credential", ({ call }) => call.session),
   ofMcp("mcp.error.code", "of the JSON-RPC error", ({ call }) => integerOf(call.error?.code)),
   ofMcp("mcp.error.message", "of errors that the gateway made", ({ call }) => call.error?.text),
+  field(
+    "inferencepool.selected_endpoint",
+    "gwp.inferencepool.endpoint",
+    "what the picker of an InferencePool has chosen, or own balancing in its place",
+    ofHttp(({ pickedEndpoint }) => pickedEndpoint),
+  ),
   ofLlm("gen_ai.operation.name", "`chat`", ({ operation }) => operation),
   llmText("gen_ai.provider.name", "provider"),
   llmText("gen_ai.request.model", "requestModel"),

@@ -149,6 +149,10 @@ export class RequestStreamInfo implements StreamInfo, HttpInfo {
     return typeof sub === "string" && sub !== "" ? sub : undefined;
   }
 
+  get pickedEndpoint(): string | undefined {
+    return this.#exchange.pickedEndpoint;
+  }
+
   get trace(): HttpInfo["trace"] {
     return traceIdsOf(this.#exchange);
   }

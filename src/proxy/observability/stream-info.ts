@@ -48,6 +48,8 @@ export interface HttpInfo {
   /** Number of retries. */
   readonly retries: number;
   readonly jwtSubject: string | undefined;
+  /** "address:port" that was chosen for a request to an InferencePool. */
+  readonly pickedEndpoint: string | undefined;
   /** `spanId` is the request's own span; unset when it has none. */
   readonly trace: { readonly traceId: string; readonly spanId: string | undefined } | undefined;
   readonly llm: LlmInfo | undefined;

@@ -26,6 +26,8 @@ const RETRIABLE: ReadonlySet<ProxyErrorCode> = new Set<ProxyErrorCode>([
   "backend_timeout",
   "upstream_unreachable",
   "upstream_broken",
+  "picker_failed",
+  "endpoint_unavailable",
 ]);
 
 interface Slot {

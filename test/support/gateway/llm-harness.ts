@@ -196,6 +196,9 @@ export function testDeps(upstream: Upstream): BackendDeps {
     callout: () => {
       throw new ProxyError("backend_invalid");
     },
+    pickerCallout: () => {
+      throw new ProxyError("backend_invalid");
+    },
     hostCallout: () => {
       throw new ProxyError("backend_invalid");
     },

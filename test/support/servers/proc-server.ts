@@ -7,7 +7,7 @@ import {
   type ProcessingRequest,
   type ProcessingResponse,
 } from "../../../generated/proto/envoy/service/ext_proc/v3/external_processor_pb.ts";
-import { startGrpc, type GrpcServer } from "./grpc.ts";
+import { startGrpc, type GrpcOptions, type GrpcServer } from "./grpc.ts";
 import type { ProofContext } from "../proofs/prove.ts";
 
 export type ProcAnswer = MessageInitShape<typeof ProcessingResponseSchema>;
@@ -22,7 +22,11 @@ export interface ProcServer extends GrpcServer {
   streams(): number;
 }
 
-export async function startProcServer(context: Pick<ProofContext, "after">, decide: Decide): Promise<ProcServer> {
+export async function startProcServer(
+  context: Pick<ProofContext, "after">,
+  decide: Decide,
+  options: GrpcOptions = {},
+): Promise<ProcServer> {
   const seen: ProcessingRequest[] = [];
   let streams = 0;
   const process = (stream: Stream): void => {
@@ -35,7 +39,7 @@ export async function startProcServer(context: Pick<ProofContext, "after">, deci
     stream.on("error", () => undefined);
     stream.on("end", () => void stream.end());
   };
-  const server = await startGrpc(context, ExternalProcessor, { process });
+  const server = await startGrpc(context, ExternalProcessor, { process }, options);
   return { ...server, seen, streams: () => streams };
 }
 

@@ -16,7 +16,7 @@ import type { Uint64 } from "../../../lib/uint64.ts";
 import { hashEndpoint } from "../../balancing/affinity.ts";
 import type { BalancedEndpoint } from "../../balancing/pick.ts";
 import type { AuthCall, RequestAuth } from "../../upstream/auth.ts";
-import { connectionOf, type UpstreamTarget } from "../../upstream/dial/connection-settings.ts";
+import { connectionOf, type ConnectionSettings, type UpstreamTarget } from "../../upstream/dial/connection-settings.ts";
 import type { EndpointStats } from "../../balancing/endpoint-stats.ts";
 import type { BackendDeps, ResolvedEndpoint } from "../../backends/handler.ts";
 import { compileAdmission, type Admit } from "../../backends/admission.ts";
@@ -141,11 +141,19 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
 
 function spotBehind(node: ProviderNode, deps: BackendDeps, settings: BackendSettings): ResolvedEndpoint {
   if (node.backend === "") throw new ProxyError("backend_invalid", { detail: "the provider has no address" });
-  const { target, ...rest } = deps.destination(node.backend);
+  const { target, pool, ...rest } = deps.destination(node.backend);
   const own = deps.connection(settings);
+  const settled = withSettings(target, own);
+  if (pool === undefined) return { target: settled, ...rest };
+  const { picker } = pool;
+  return { target: settled, ...rest, pool: { picker, target: (picked) => withSettings(pool.target(picked), own) } };
+}
+
+/** Fills in connection settings of the provider where the target has none. */
+function withSettings(target: UpstreamTarget, own: ConnectionSettings): UpstreamTarget {
   const { tls = own.tls, tcp = own.tcp, proxy = own.proxy } = target;
-  if (tls === target.tls && tcp === target.tcp && proxy === target.proxy) return { target, ...rest };
-  return { target: { ...target, ...connectionOf({ tls, tcp, proxy }) }, ...rest };
+  if (tls === target.tls && tcp === target.tcp && proxy === target.proxy) return target;
+  return { ...target, ...connectionOf({ tls, tcp, proxy }) };
 }
 
 /** @param call undefined for the host of most calls @returns "" when there is neither a host nor a default host */

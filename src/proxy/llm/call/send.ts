@@ -2,22 +2,29 @@
  * Sends one call to a provider and turns its response into the reply: the attempt that health and retries look at, the
  * span, the signature and the time limit. The LLM handler and the operations use it.
  */
+import { STATUS_CODES } from "node:http";
+import { HeaderList } from "../../../lib/header-list.ts";
+import { pathOf } from "../../../lib/network/request-target.ts";
 import { Attempt } from "../../backends/attempt.ts";
 import { bodyToSign } from "../../backends/auth/body-to-sign.ts";
+import type { ResolvedEndpoint } from "../../backends/handler.ts";
 import { deadlineOfCall } from "../../backends/call-deadline.ts";
 import type { Outgoing } from "../../backends/transformation.ts";
+import type { EndpointStats } from "../../balancing/endpoint-stats.ts";
 import type { Body } from "../../exchange/body.ts";
 import { discard } from "../../exchange/discard.ts";
 import type { DebugTrace } from "../../exchange/debug-trace.ts";
+import type { Side } from "../../policies/ext-proc/messages.ts";
 import type { Reply, RoutedExchange } from "../../exchange/exchange.ts";
 import { WatchedBody } from "../../exchange/watched-body.ts";
 import { beginCallSpan, type CallHead } from "../../observability/tracing/call-span.ts";
 import type { OutboundSpan } from "../../observability/tracing/outbound-span.ts";
 import type { RequestTrace } from "../../observability/tracing/request-trace.ts";
-import { nameOfTarget } from "../../upstream/dial/connection-settings.ts";
+import { nameOfTarget, type UpstreamTarget } from "../../upstream/dial/connection-settings.ts";
 import { fixedVersion } from "../../upstream/http-version.ts";
 import { sendSigned } from "../../upstream/send-signed.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse } from "../../upstream/upstream.ts";
+import { clientFormatOf } from "../client-formats/index.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Ledger } from "./ledger.ts";
 import type { ProviderCall } from "../providers/provider.ts";
@@ -40,17 +47,15 @@ export interface Call {
 
 export async function sendCall(call: Call, exchange: RoutedExchange, upstream: Upstream): Promise<Reply> {
   const { endpoint, to, out, method, upgrade, ledger } = call;
-  const { target, record, auth: serviceAuth } = endpoint.spot(to);
+  const { target, record, auth: serviceAuth, pool } = findSpot(call, exchange);
   const addressed = endpoint.address(to, exchange, out);
   const { path: ownPath, headers } = addressed instanceof Promise ? await addressed : addressed;
   // Policies on a Service behind the provider have the last word: they may refuse, and their credential is written last.
   const serviceCall = { caller: exchange, host: target.host };
   const path = serviceAuth === undefined ? ownPath : await serviceAuth.place(serviceCall, headers, ownPath);
   const body = serviceAuth?.sign === undefined ? call.body : await bodyToSign(exchange, call.body);
-  exchange.endpoint = nameOfTarget(target);
   const { limits } = endpoint;
   const attempt = new Attempt(exchange, endpoint.record, endpoint.rule, false);
-  if (record !== undefined) attempt.alsoTell(record);
   if (exchange.trace !== undefined) attempt.span = spanOf(call, exchange.trace, exchange, { method, path, headers });
   ledger?.sent();
   const { debug } = exchange;
@@ -59,24 +64,43 @@ export async function sendCall(call: Call, exchange: RoutedExchange, upstream: U
       serviceAuth?.sign === undefined
         ? { auth: endpoint.auth, call: endpoint.authCall(to, exchange) }
         : { auth: serviceAuth, call: serviceCall };
-    const request: UpstreamRequest = {
-      version: upgrade === undefined ? (fixedVersion(limits?.version) ?? "negotiated") : "http1",
-      method,
-      path,
-      headers,
-      body,
-      upgrade,
-      ...deadlineOfCall(exchange, performance.now(), limits?.requestTimeoutMs || Infinity),
-      abort: exchange,
+    const send = (place: UpstreamTarget, sent: Body, behind: EndpointStats | undefined): Promise<UpstreamResponse> => {
+      exchange.endpoint = nameOfTarget(place);
+      if (behind !== undefined) attempt.alsoTell(behind);
+      const request: UpstreamRequest = {
+        version: upgrade === undefined ? (fixedVersion(limits?.version) ?? "negotiated") : "http1",
+        method,
+        path,
+        headers,
+        body: sent,
+        upgrade,
+        ...deadlineOfCall(exchange, performance.now(), limits?.requestTimeoutMs || Infinity),
+        abort: exchange,
+      };
+      return sendSigned(
+        { ...signing, request: { method, path, headers, body: Buffer.isBuffer(sent) ? sent : EMPTY } },
+        () => {
+          if (debug !== undefined) traceRequest(debug, request);
+          return upstream.send(place, request);
+        },
+        discard,
+      );
     };
-    const response = await sendSigned(
-      { ...signing, request: { method, path, headers, body: Buffer.isBuffer(body) ? body : EMPTY } },
-      () => {
-        if (debug !== undefined) traceRequest(debug, request);
-        return upstream.send(target, request);
-      },
-      discard,
-    );
+    const side = pool && outgoingSide({ method, path, headers, body }, exchange);
+    let response: UpstreamResponse;
+    if (pool === undefined || side === undefined) response = await send(target, body, record);
+    else {
+      const picked = await pool.picker.call(exchange, side, async (endpoint) => ({
+        ...(await send(pool.target(endpoint), side.body, endpoint.record)),
+        upstream: true,
+      }));
+      if (picked.own !== undefined) {
+        attempt.answered(picked.own);
+        ledger?.settle("failed");
+        return printRefusal(picked.own, exchange);
+      }
+      response = picked.reply;
+    }
     const answer = debug === undefined ? { ...response } : traced(response, debug);
     if (attempt.readsBody) await attempt.answeredWithBody(answer);
     else attempt.answered(answer);
@@ -89,6 +113,48 @@ export async function sendCall(call: Call, exchange: RoutedExchange, upstream: U
     throw error;
   }
 }
+
+/** A provider whose endpoints are all gone has failed, so that health rules and retries lead to the next one. */
+function findSpot({ endpoint, to }: Call, exchange: RoutedExchange): ResolvedEndpoint {
+  try {
+    return endpoint.spot(to);
+  } catch (error) {
+    new Attempt(exchange, endpoint.record, endpoint.rule, false).failed(error);
+    throw error;
+  }
+}
+
+/** Fields that credentials of the provider are written to; an endpoint picker has no use for them. */
+const CREDENTIALS: ReadonlySet<string> = new Set(["authorization", "x-api-key", "api-key", "x-goog-api-key"]);
+
+/** Returns the request as it leaves for the provider, in the form that an endpoint picker reads and changes. */
+function outgoingSide(
+  { method, path, headers, body }: CallHead & { readonly body: Body },
+  { host }: RoutedExchange,
+): Side {
+  const shown: string[] = [];
+  for (let at = 0; at < headers.raw.length; at += 2) {
+    const name = headers.raw[at] as string; // names and values alternate
+    if (!CREDENTIALS.has(name.toLowerCase())) shown.push(name, headers.raw[at + 1] as string);
+  }
+  const pseudo = [":method", method, ":scheme", "http", ":authority", host, ":path", path];
+  return { kind: "request", target: { headers, setPseudo: () => undefined }, pseudo, shown, body };
+}
+
+/** Prints what an endpoint picker answers in place of a model, in the format of the client. */
+function printRefusal({ status, body }: Reply, exchange: RoutedExchange): Reply {
+  const text = Buffer.isBuffer(body) ? body.toString("utf8", 0, MAX_REFUSAL) : "";
+  const message = text === "" ? (STATUS_CODES[status] ?? "Error") : text;
+  const { printError } = clientFormatOf(pathOf(exchange.target), exchange.clientFormat);
+  return {
+    status,
+    headers: new HeaderList(["content-type", "application/json"]),
+    body: Buffer.from(JSON.stringify(printError({ message, type: undefined }, status))),
+    upstream: true,
+  };
+}
+
+const MAX_REFUSAL = 1_024;
 
 /** Shows the request as it leaves: signed, and again when a corrected clock signs it once more. */
 function traceRequest(debug: DebugTrace, { method, path, headers, body }: UpstreamRequest): void {

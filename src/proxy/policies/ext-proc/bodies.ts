@@ -121,6 +121,8 @@ export class TrailedBody implements BodyStream, BodySink {
 }
 
 const HIGH_BYTES = 1_048_576;
+/** Longest piece of a body in one message: gRPC servers take messages of 4 MiB where they are not told otherwise. */
+const PIECE_BYTES = 1_048_576;
 const NOTHING = Buffer.alloc(0);
 
 /**
@@ -170,7 +172,11 @@ export class DuplexBody implements BodyStream, BodySink, Streamer {
     if (!Buffer.isBuffer(this.#source)) this.#source.read(this);
     else {
       if (this.#state === "flowing") this.#session.handed = true;
-      this.#finishInput(this.#source, []);
+      let at = 0;
+      for (; this.#source.length - at > PIECE_BYTES; at += PIECE_BYTES)
+        if (this.#state === "flowing")
+          this.#session.send(this.#kind, bodyPart(this.#kind, this.#source.subarray(at, at + PIECE_BYTES), false));
+      this.#finishInput(this.#state === "bypassed" ? this.#source : this.#source.subarray(at), []);
     }
   }
 

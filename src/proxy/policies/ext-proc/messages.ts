@@ -25,6 +25,8 @@ export interface Side {
   readonly kind: Kind;
   readonly target: TransformTarget;
   readonly pseudo: readonly string[];
+  /** Fields to show in place of those of `target`; unset when nothing has to be kept from the processor. */
+  readonly shown?: readonly string[];
   body: Body;
 }
 
@@ -57,8 +59,8 @@ export function responseSide(reply: Reply): Side {
   };
 }
 
-export function headersPart({ kind, pseudo, target, body }: Side): Part {
-  const headers = headerMap([...pseudo, ...target.headers.raw]);
+export function headersPart({ kind, pseudo, target, shown = target.headers.raw, body }: Side): Part {
+  const headers = headerMap([...pseudo, ...shown]);
   const value = { headers, endOfStream: body === null };
   return kind === "request" ? { case: "requestHeaders", value } : { case: "responseHeaders", value };
 }

@@ -45,6 +45,13 @@ interface Waiter {
   reject(error: Error): void;
 }
 
+export interface SessionOptions {
+  readonly modes: Modes;
+  readonly allowOverride: boolean;
+  /** Receives the dynamic metadata of answers, which expressions see otherwise. */
+  readonly onMetadata?: (metadata: JsonObject) => void;
+}
+
 /** Default limit for the silence of a processor that owes an answer, when its service sets no timeout. */
 const SILENCE_MS = 5_000;
 
@@ -56,6 +63,7 @@ export class ProcSession implements CalloutSink<ProcessingResponse> {
   readonly immediate: Promise<ImmediateResponse>;
   readonly #exchange: Exchange;
   readonly #allowOverride: boolean;
+  readonly #onMetadata: ((metadata: JsonObject) => void) | undefined;
   readonly #stream: CalloutStream<ProcessingRequest>;
   readonly #waiters = new Map<AnswerCase, Waiter>();
   readonly #streamers = new Map<Kind, Streamer>();
@@ -70,16 +78,13 @@ export class ProcSession implements CalloutSink<ProcessingResponse> {
   #end: Error | undefined;
 
   /** @throws CalloutError */
-  constructor(
-    service: Callout,
-    exchange: Exchange,
-    options: { readonly modes: Modes; readonly allowOverride: boolean },
-  ) {
+  constructor(service: Callout, exchange: Exchange, options: SessionOptions) {
     const { promise, resolve } = Promise.withResolvers<ImmediateResponse>();
     this.immediate = promise;
     this.#onImmediate = resolve;
     this.modes = options.modes;
     this.#allowOverride = options.allowOverride;
+    this.#onMetadata = options.onMetadata;
     this.#exchange = exchange;
     this.#stream = service.stream(ExternalProcessor.method.process, this, exchange);
   }
@@ -248,6 +253,7 @@ export class ProcSession implements CalloutSink<ProcessingResponse> {
 
   /** Merges metadata into the root "extproc"; later values replace earlier ones. */
   #keep(metadata: JsonObject): void {
+    if (this.#onMetadata !== undefined) return this.#onMetadata(metadata);
     const known = this.#exchange.root("extproc");
     const before: Iterable<readonly [unknown, unknown]> = known instanceof Map ? known : [];
     this.#exchange.setRoot("extproc", new Map<unknown, unknown>([...before, ...Object.entries(metadata)]));
