@@ -348,10 +348,8 @@ function declarePolicies(
   inputs: Inputs,
   context: Omit<Routing & Contents & Destinations, "scopedResources" | "statusInputs">,
 ) {
-  const { contents, routingTargets, secrets, services, serviceVisibility, backends, backendVisibility } = context;
-  const { gateways: views, routes, policyRoutes, pools, poolVisibility } = context;
-  const destinations = { services, serviceVisibility, backends, backendVisibility, pools, poolVisibility };
-  const targetContext = { ...routingTargets, ...destinations };
+  const { contents, routingTargets, secrets } = context;
+  const targetContext = { ...context, ...routingTargets };
   const targets = graph.derive("policy targets", inputs.policies, (_key, { spec, metadata }, read) =>
     resolveTargets(spec, metadata.namespace ?? "", targetContext, read),
   );
@@ -362,13 +360,7 @@ function declarePolicies(
     const resolution = resolveTargets(readableTargets(object), id.namespace, targetContext, read);
     return policyResource(id, 0, failClosedContent(), resolution);
   });
-  const overridden = declareOverridden(graph, inputs.policies, {
-    contents,
-    targets,
-    gateways: views,
-    routes,
-    policyRoutes,
-  });
+  const overridden = declareOverridden(graph, inputs.policies, { ...context, targets });
   const statusInputs = {
     GwPolicy: graph.derive("policy status inputs", inputs.policies, (key, policy, read): StatusInput => {
       const id = identify(policy);
