@@ -115,7 +115,7 @@ test("policies of all kinds work on a cluster as they do from files", async (t) 
       await eventually(async () => {
         const path = `{.status.conditions[?(@.type=="Accepted")].message}`;
         const message = await server.kubectl(["get", "gwbackend", "pool", "-o", `jsonpath=${path}`]);
-        assert.match(message, /spec\.ai\.provider\.custom\.backendRef.* not served yet/);
+        assert.match(message, /spec\.ai\.provider\.custom\.backendRef.* GWPROXY_ENABLE_INFERENCE/);
       });
     },
   );
