@@ -1,12 +1,13 @@
 /** The providers of GwModels: the addresses that their settings lead to, their credentials, TLS and headers. */
 import assert from "node:assert/strict";
+import type { ServerOptions } from "node:https";
 import { documents, pemObject, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
 import { gwModel, model, MODEL_GATEWAY, serveModels, service, virtual } from "../../support/gateway/models.ts";
 import { call, parseJson, type Answer } from "../../support/clients/http.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { echoed, startEcho } from "../../support/servers/echo.ts";
 import { startNamedVendors } from "../../support/servers/llm/named-vendors.ts";
-import { startTlsUpstream, type Handshake } from "../../support/servers/tls-upstream.ts";
+import { createSelfSigned, startTlsUpstream, type Handshake } from "../../support/servers/tls-upstream.ts";
 
 const SPEC = "GwModel spec";
 const fields = (block: string, ...names: readonly string[]): string[] =>
@@ -172,8 +173,9 @@ async function serveTls(
   context: ProofContext,
   names: readonly string[],
   blocks: Readonly<Record<string, string>>,
+  { server = {}, objects = [] }: { readonly server?: ServerOptions; readonly objects?: readonly string[] } = {},
 ): Promise<(name: string) => Promise<Handshake | number>> {
-  const upstream = await startTlsUpstream(context, names);
+  const upstream = await startTlsUpstream(context, names, server);
   const models = Object.entries(blocks).map(([name, tls]) =>
     model(name, { to: "far", more: `policies: {tls: ${tls}}` }),
   );
@@ -184,6 +186,7 @@ async function serveTls(
       pemObject("ConfigMap", "trusted", { "ca.crt": upstream.authority }),
       pemObject("Secret", "bundle", { "vendor.pem": upstream.authority }),
       service("far", upstream.port),
+      ...objects,
       ...models,
     ),
   );
@@ -215,6 +218,40 @@ prove(
     assert.equal(typeof named === "number" ? named : named.serverName, "inner.test");
     for (const name of ["listed", "unchecked"]) assert.equal(typeof (await ask(name)), "object", name);
     for (const name of ["other", "unknown"]) assert.equal(await ask(name), 503, name);
+  },
+);
+
+const TRUST = "sni: inner.test, caCertificateRefs: [{name: trusted}]";
+
+prove(
+  `${TLS}.mtlsCertificateRef[].name`,
+  "the provider of a model that demands a client certificate sees the one of its settings",
+  async (context) => {
+    const client = createSelfSigned("gwproxy client");
+    const server = { requestCert: true, rejectUnauthorized: true, ca: client.certificate };
+    const secret = pemObject("Secret", "client", { "tls.crt": client.certificate, "tls.key": client.key });
+    const blocks = { shown: `{mtlsCertificateRef: [{name: client}], ${TRUST}}`, missing: `{${TRUST}}` };
+    const ask = await serveTls(context, ["inner.test"], blocks, { server, objects: [secret] });
+    const shown = await ask("shown");
+    assert.equal(typeof shown === "number" ? shown : shown.client, "gwproxy client");
+    assert.equal(await ask("missing"), 503);
+  },
+);
+
+prove(
+  [`${TLS}.alpnProtocols[]`, `${TLS}.keyExchangeGroups[]`],
+  "the provider of a model is offered the protocols and groups of its TLS settings",
+  async (context) => {
+    const blocks = {
+      listed: `{alpnProtocols: [custom, http/1.1], ${TRUST}}`,
+      shared: `{keyExchangeGroups: [X25519, P-384], ${TRUST}}`,
+      apart: `{keyExchangeGroups: [X25519, P-256], ${TRUST}}`,
+    };
+    const ask = await serveTls(context, ["inner.test"], blocks, { server: { ecdhCurve: "P-384" } });
+    const listed = await ask("listed");
+    assert.deepEqual(typeof listed === "number" ? listed : listed.protocols, ["custom", "http/1.1"]);
+    assert.equal(typeof (await ask("shared")), "object");
+    assert.equal(await ask("apart"), 503);
   },
 );
 

@@ -86,6 +86,38 @@ prove(
   },
 );
 
+prove(
+  ["consecutiveFailures", "healthThreshold"].map((name) => `${SPEC}.policies.health.eviction.${name}`),
+  "a model stays in its failover until it has failed as often as its settings say",
+  async (context) => {
+    const failing = (name: string, eviction: string): string =>
+      gwModel(
+        name,
+        `parentRefs: [{name: gw}], provider: custom, custom: {formats: [{type: Completions, path: /status/503}], backendRef: {name: one, port: 80}}, policies: {health: {unhealthyCondition: "response.code >= 500", eviction: {duration: 1h, ${eviction}}}}`,
+      );
+    const safe = (name: string): string =>
+      virtual(
+        `${name}-safe`,
+        `failover: {targets: [{modelRef: {name: ${name}}, priority: 0}, {modelRef: {name: spare}, priority: 1}]}`,
+      );
+    const { ask, asked } = await serveModels(
+      context,
+      failing("in-a-row", "consecutiveFailures: 2"),
+      failing("by-score", "healthThreshold: 50"),
+      model("spare", { to: "two" }),
+      safe("in-a-row"),
+      safe("by-score"),
+    );
+    for (const [name, most] of [
+      ["in-a-row-safe", 2],
+      ["by-score-safe", 3],
+    ] as const) {
+      for (let failures = 0; failures < most; failures++) assert.equal((await ask(name)).status, 503, name);
+      assert.equal(await asked(name), "two spare", name);
+    }
+  },
+);
+
 async function startChooser(context: ProofContext): Promise<{ readonly port: number; readonly bodies: string[] }> {
   const bodies: string[] = [];
   const chooser = await startUpstream((request, response) => {
