@@ -165,3 +165,21 @@ test("the most specific level that has guardrails supplies them", async (t) => {
   await askMcp(url, "tools/call", ECHO);
   assert.deepEqual([general.requests.length, specific.requests.length], [0, 1]);
 });
+
+for (const [failureMode, expected] of [
+  ["FailClosed", [-32_603, undefined]],
+  ["FailOpen", [undefined, "test: a"]],
+] as const)
+  test(`a service that does not answer in time has failed (${failureMode})`, async (t) => {
+    const [inBackend] = BLOCK_PLACES;
+    assert.ok(inBackend);
+    const context = contextOf(t);
+    const service = await startMcpGuard(context, { isSilent: true });
+    const checks = `${staticBackend("checks", service.port)}  policies: {http: {requestTimeout: 50ms}}\n`;
+    const remote = `backendRef: {group: gwproxy.dev, kind: GwBackend, name: checks}, failureMode: ${failureMode}`;
+    const block = guard(remote, '{"tools/*": Request}');
+    const { url } = await startMcpGateway(context, inBackend, block, checks);
+    const { error, result } = await askMcp(url, "tools/call", ECHO);
+    assert.deepEqual([error?.code, textOf(result)], expected);
+    assert.equal(service.requests.length, 1);
+  });

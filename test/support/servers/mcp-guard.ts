@@ -22,6 +22,8 @@ export interface McpGuardServer extends GrpcServer {
 /** Decides by a message; undefined lets it pass. */
 export interface McpGuardDecisions {
   readonly request?: (message: McpRequest) => MessageInitShape<typeof McpRequestResultSchema> | undefined;
+  /** Never answers. */
+  readonly isSilent?: boolean;
   readonly result?: (message: McpResponse) => MessageInitShape<typeof McpResponseResultSchema> | undefined;
 }
 
@@ -36,6 +38,7 @@ export async function startMcpGuard(
   const server = await startGrpc(context, ExtMcp, {
     checkRequest({ request }: ServerUnaryCall<McpRequest, McpRequestResult>, done: sendUnaryData<McpRequestResult>) {
       requests.push(request);
+      if (decide.isSilent === true) return;
       done(null, create(McpRequestResultSchema, decide.request?.(request) ?? PASS));
     },
     checkResponse(
