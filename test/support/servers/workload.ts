@@ -12,6 +12,8 @@ export interface Asked {
   /** Subject alternative names of the client's certificate. */
   readonly client: string;
   readonly serialNumber: string;
+  /** The header `Authorization`; "" for none. */
+  readonly authorization: string;
   readonly serverName: string | false;
   /** Number of the connection, counted by the server. */
   readonly connection: number;
@@ -39,6 +41,7 @@ export async function startWorkload(
     const asked: Asked = {
       client: subjectaltname,
       serialNumber,
+      authorization: request.headers.authorization ?? "",
       serverName: socket.servername ?? false,
       connection: numbers.get(socket) ?? 0,
     };
