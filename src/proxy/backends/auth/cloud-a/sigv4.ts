@@ -23,6 +23,7 @@ const PLAIN_PATHS: ReadonlySet<string> = new Set(["s3", "s3express", "s3-object-
 /** Services that refuse a request without `x-amz-content-sha256`. */
 const WANT_DIGEST: ReadonlySet<string> = new Set([...PLAIN_PATHS, "aoss", "glacier"]);
 const BLOCK_BYTES = 64;
+const DIGEST_BYTES = 32;
 
 /**
  * Sets `authorization`, `x-amz-date`, for temporary credentials `x-amz-security-token`, and where the service wants it
@@ -58,17 +59,25 @@ export function signRequest(
   const place = `${day}/${scope.region}/${scope.service}/aws4_request`;
   // Header values are latin1, one character per byte on the wire; everything else is ASCII.
   const text = `${ALGORITHM}\n${time}\n${place}\n${hash("sha256", Buffer.from(canonical, "latin1"))}`;
-  const signature = signingKey(credentials, scope, day).sign(text).toString("hex");
+  const signature = signingKey(credentials, scope, day).sign(text);
   headers.add(
     "authorization",
     `${ALGORITHM} Credential=${credentials.accessKeyId}/${place}, SignedHeaders=${names}, Signature=${signature}`,
   );
 }
 
-/** Formats a time as `20150830T123600Z`. */
+/** Formats a time as `20150830T123600Z`; requests of one second share the text. */
 function amzDate(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19).replaceAll(/[-:]/g, "")}Z`;
+  const second = Math.floor(ms / 1000);
+  if (second !== lastSecond) {
+    lastDate = `${new Date(ms).toISOString().slice(0, 19).replaceAll(/[-:]/g, "")}Z`;
+    lastSecond = second;
+  }
+  return lastDate;
 }
+
+let lastSecond = NaN;
+let lastDate = "";
 
 /** Removes empty and relative segments, and encodes the rest once more than it is on the wire. */
 function canonicalPath(path: string): string {
@@ -102,8 +111,11 @@ function compareBytes(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
+const UNRESERVED = /^[A-Za-z0-9._~-]*$/;
+
 /** Percent-encodes all but the unreserved characters (RFC 3986 §2.3). */
 function encode(text: string): string {
+  if (UNRESERVED.test(text)) return text;
   return encodeURIComponent(text).replaceAll(
     /[!'()*]/g,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
@@ -111,6 +123,7 @@ function encode(text: string): string {
 }
 
 function decode(text: string): string {
+  if (!text.includes("%")) return text;
   try {
     return decodeURIComponent(text);
   } catch {
@@ -128,13 +141,18 @@ function isSigned(name: string): boolean {
   return name === "host" || name === "content-type" || name === "date";
 }
 
+/** Trims a value, and makes one space of each run of white space. */
+function collapsed(value: string): string {
+  return /\s\s|[^\S ]|^\s|\s$/.test(value) ? value.trim().replaceAll(/\s+/g, " ") : value;
+}
+
 function signedHeaders({ raw }: HeaderList): { readonly names: string; readonly lines: string } {
   const values = new Map<string, string>();
   for (let at = 0; at < raw.length; at += 2) {
     // A header list alternates names and values.
     const name = (raw[at] as string).toLowerCase();
     if (!isSigned(name)) continue;
-    const value = (raw[at + 1] as string).trim().replaceAll(/\s+/g, " ");
+    const value = collapsed(raw[at + 1] as string);
     const before = values.get(name);
     values.set(name, before === undefined ? value : `${before},${value}`);
   }
@@ -145,7 +163,8 @@ function signedHeaders({ raw }: HeaderList): { readonly names: string; readonly 
 /** Holds the inner and the outer block of an HMAC-SHA-256 key, padded once (RFC 2104 §2). */
 class HmacKey {
   readonly #inner: Buffer = Buffer.alloc(BLOCK_BYTES, 0x36);
-  readonly #outer: Buffer = Buffer.alloc(BLOCK_BYTES, 0x5c);
+  /** Followed by the digest over the inner block. */
+  readonly #outer: Buffer = Buffer.alloc(BLOCK_BYTES + DIGEST_BYTES, 0x5c);
 
   constructor(secret: Buffer) {
     const key = secret.length > BLOCK_BYTES ? hash("sha256", secret, "buffer") : secret;
@@ -156,9 +175,23 @@ class HmacKey {
     }
   }
 
-  sign(text: string): Buffer {
-    const inner = hash("sha256", Buffer.concat([this.#inner, Buffer.from(text)]), "buffer");
-    return hash("sha256", Buffer.concat([this.#outer, inner]), "buffer");
+  /** @param text ASCII */
+  #digest(text: string): void {
+    const block = Buffer.allocUnsafe(BLOCK_BYTES + text.length);
+    this.#inner.copy(block);
+    block.write(text, BLOCK_BYTES, "latin1");
+    this.#outer.write(hash("sha256", block, "binary"), BLOCK_BYTES, "latin1");
+  }
+
+  /** @returns hexadecimal digits */
+  sign(text: string): string {
+    this.#digest(text);
+    return hash("sha256", this.#outer);
+  }
+
+  derive(text: string): HmacKey {
+    this.#digest(text);
+    return new HmacKey(hash("sha256", this.#outer, "buffer"));
   }
 }
 
@@ -177,7 +210,7 @@ function signingKey(credentials: AwsCredentials, { region, service }: SigningSco
   const kept = keys.get(scope);
   if (kept?.day === day) return kept.key;
   let key = new HmacKey(Buffer.from(`AWS4${credentials.secretAccessKey}`));
-  for (const text of [day, region, service, "aws4_request"]) key = new HmacKey(key.sign(text));
+  for (const text of [day, region, service, "aws4_request"]) key = key.derive(text);
   keys.set(scope, { day, key });
   return key;
 }
