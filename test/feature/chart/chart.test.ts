@@ -3,7 +3,7 @@
  * that are refused. `UPDATE_GOLDEN=1` rewrites the golden file.
  */
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import { createControllerMetrics } from "../../../src/telemetry/controller-metrics.ts";
@@ -89,6 +89,25 @@ test("names fit wherever they are used, and two releases share no object", async
     defaults.map(key).filter((each) => other.includes(each)),
     [],
   );
+});
+
+test("the chart of the definitions holds those with all descriptions, and keeps them when it is uninstalled", async () => {
+  const keep = { "helm.sh/resource-policy": "keep" };
+  const documented = globSync("crds/documented/*.yaml", { cwd: ROOT })
+    .flatMap((path) => parseObjects(readFileSync(join(ROOT, path), "utf8")))
+    .map((object) => ({ ...object, metadata: { ...object.metadata, annotations: keep } }));
+  const rendered = parseObjects(await helm(["template", "gwproxy-crds", "gwproxy-crds"]));
+  const byName = (a: ChartObject, b: ChartObject): number => (a.metadata.name < b.metadata.name ? -1 : 1);
+  assert.deepEqual(rendered.sort(byName), documented.sort(byName));
+});
+
+test("charts and program have one version", () => {
+  const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string }; // our own file
+  for (const name of ["gwproxy", "gwproxy-crds"]) {
+    const chart = readFileSync(join(CHARTS, name, "Chart.yaml"), "utf8");
+    assert.match(chart, new RegExp(`^version: ${version}\nappVersion: "${version}"$`, "m"), name);
+  }
+  assert.match(readFileSync(join(ROOT, "examples/cluster/hello.yaml"), "utf8"), new RegExp(`:v${version}$`, "m"));
 });
 
 test("the dashboard and the example of alerts ask for metrics that exist", () => {
