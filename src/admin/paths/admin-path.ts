@@ -49,20 +49,20 @@ interface ConsoleQuery {
   readonly usage: string | undefined;
 }
 
-export interface TaskList {
+interface TaskList {
   readonly tasks: readonly unknown[];
   /** True when there are more than the list holds. */
   readonly truncated: boolean;
 }
 
-export interface WatchOptions {
+interface WatchOptions {
   /** Text of an expression that chooses the request; undefined for the next one. */
   readonly expression: string | undefined;
   /** Shows the credentials that the client has sent. */
   readonly showsSecrets: boolean;
 }
 
-export type OpenedWatch =
+type OpenedWatch =
   | { readonly ok: true; readonly reader: TraceReader }
   | { readonly ok: false; readonly code: "invalid_expression" | "too_many"; readonly reason: string };
 

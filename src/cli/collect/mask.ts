@@ -1,7 +1,7 @@
 /** Masks secrets in what a support bundle holds. `gwproxy collect` passes everything through it. */
 import { isRecord } from "../../lib/is-record.ts";
 
-export const MASK = "<redacted>";
+const MASK = "<redacted>";
 
 /** Names of members whose text is a secret wherever they stand. */
 const SECRET_NAME =

@@ -50,7 +50,7 @@ async function readDump(resource: string | undefined, options: ConfigOptions): P
 }
 
 /** @throws FatalError for a dump that was cut off, or something else */
-export function parseDump(text: string, from: string): Json {
+function parseDump(text: string, from: string): Json {
   try {
     const value: unknown = JSON.parse(text);
     if (isRecord(value)) return value;
@@ -63,13 +63,13 @@ export function parseDump(text: string, from: string): Json {
 const SECTIONS = ["binds", "listeners", "routes", "policies", "backends", "models", "services", "workloads"] as const;
 
 /** Counts what is loaded. */
-export function summaryOf(dump: Json): string {
+function summaryOf(dump: Json): string {
   const listeners = listOf(dump["binds"]).flatMap(({ listeners: map }) => Object.keys(isRecord(map) ? map : {}));
   const rows = SECTIONS.map((name) => [name, String(name === "listeners" ? listeners.length : sizeOf(dump[name]))]);
   return printTable([["SECTION", "COUNT"], ...rows]);
 }
 
-export interface BackendRow {
+interface BackendRow {
   readonly type: "Service" | "Backend";
   readonly name: string;
   readonly namespace: string;
@@ -81,7 +81,7 @@ export interface BackendRow {
 }
 
 /** Returns one row for each endpoint of Services and of AI backends, sorted. */
-export function backendRows(dump: Json): BackendRow[] {
+function backendRows(dump: Json): BackendRow[] {
   const services = listOf(dump["services"]).flatMap((service) => rowsOf("Service", service, service));
   const backends = listOf(dump["backends"])
     .filter(({ backend }) => isRecord(backend) && "ai" in backend)

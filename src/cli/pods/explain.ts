@@ -23,10 +23,7 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 
 /** @param text "httproute/shop", "httproute/shop.team" or "team/shop" */
-export function parseRoute(
-  text: string,
-  namespace: string,
-): { readonly kind: string | undefined; readonly route: string } {
+function parseRoute(text: string, namespace: string): { readonly kind: string | undefined; readonly route: string } {
   const [first = "", second, ...more] = text.split("/");
   if (second === undefined || second === "" || first === "" || more.length > 0)
     throw new FatalError(`"${text}" is not KIND/NAME, such as httproute/shop or httproute/shop.team`, 2);
@@ -49,7 +46,7 @@ export async function explainRoute(text: string, options: ExplainOptions, termin
   terminal.out(options.output === "text" ? printRoutes(routes) : printStructured(routes, options.output));
 }
 
-export function printRoutes(routes: readonly Json[]): string {
+function printRoutes(routes: readonly Json[]): string {
   return routes
     .map((route) => `${plain(String(route["route"]))} on ${plain(String(route["listener"]))}\n${printRules(route)}`)
     .join("\n");

@@ -34,7 +34,7 @@ const TYPES = {
 type ResourceType = keyof typeof TYPES;
 
 /** Parses "gateway/edge", "deploy/edge.team" or "pod-name"; a suffix names the namespace. */
-export function parseResource(text: string, namespace: string): NamedResource {
+function parseResource(text: string, namespace: string): NamedResource {
   const parts = text.split("/");
   const [typeText, full] = parts.length === 1 ? ["pod", text] : [parts[0] ?? "", parts[1] ?? ""];
   const type = (Object.keys(TYPES) as ResourceType[]).find((each) =>

@@ -22,7 +22,7 @@ export interface ProfileFrame {
 }
 
 /** A call stack, innermost frame first, with its values: samples and nanoseconds, or objects and bytes. */
-export interface ProfileSample {
+interface ProfileSample {
   readonly stack: readonly ProfileFrame[];
   readonly values: readonly [number, number];
 }

@@ -14,7 +14,7 @@ export type BodyStage = "llm request before translation" | "final request" | "ll
 export type DebugSeverity = "success" | "info" | "warn" | "error";
 
 /** A policy that is in force, with the object and field that it comes from. */
-export interface PolicyInForce {
+interface PolicyInForce {
   readonly policy: string;
   readonly origin?: string | undefined;
 }
@@ -79,7 +79,7 @@ export type DebugMessage =
 
 export type PolicyPhase = "frontend" | "listenerFrontend" | "gateway" | "route" | "backend" | "subBackend";
 
-export type PolicyResult =
+type PolicyResult =
   | { readonly type: "skip"; readonly reason: string }
   | { readonly type: "apply"; readonly details: unknown; readonly snapshot: unknown };
 
