@@ -75,7 +75,10 @@ test("every target of make that a page names is in the Makefile", () => {
 
 test("every identifier that the pages for developers name is in the code", () => {
   const known = new Set(
-    globSync("{src,codegen,tools,test}/**/*.{ts,tsx,mjs,json,proto}", { cwd: ROOT, exclude: ["test/unit/docs.test.ts"] })
+    globSync("{src,codegen,tools,test}/**/*.{ts,tsx,mjs,json,proto}", {
+      cwd: ROOT,
+      exclude: ["test/unit/docs.test.ts"],
+    })
       .map((file) => readFileSync(join(ROOT, file), "utf8").match(/[A-Za-z_$][\w$]*/g) ?? [])
       .flat(),
   );
