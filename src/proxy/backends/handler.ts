@@ -50,7 +50,7 @@ export interface ResolvedEndpoint {
   readonly auth: RequestAuth | undefined;
 }
 
-export interface PickedPool {
+interface PickedPool {
   readonly picker: EndpointPicker;
   target(endpoint: EndpointState): UpstreamTarget;
 }

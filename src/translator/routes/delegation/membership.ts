@@ -14,7 +14,7 @@ import type { GrantMode } from "../../references/backend-refs.ts";
 import { isGranted } from "../../references/grants.ts";
 import { selectorsOf, selectorText, selectsMany, type RouteOutline } from "./outline.ts";
 
-export interface Membership {
+interface Membership {
   readonly group: string;
   /** Key ("namespace/name") of the route that delegates to the group. */
   readonly parent: string;
