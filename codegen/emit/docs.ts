@@ -190,7 +190,7 @@ function evidenceOf(context: Page, component: Component): string[] {
 
 /**
  * Returns the files of each field. A proven field that no file names is passed on together with its siblings, so it
- * gets the files of the first of them.
+ * gets the files of the first of them, or, when no file names any of them, the files that read its content.
  */
 function filesByField(
   context: Page,
@@ -202,7 +202,19 @@ function filesByField(
     return [field, isProven, read.length === 0 && isProven ? mentionsOf(context, component, field) : read] as const;
   });
   const [, , nearby] = found.find(([, , files]) => files.length > 0) ?? ["", false, []];
-  return new Map(found.map(([field, isProven, files]) => [field, isProven && files.length === 0 ? nearby : files]));
+  return new Map(
+    found.map(([field, isProven, files]) => {
+      if (!isProven || files.length > 0) return [field, files];
+      return [field, nearby.length > 0 ? nearby : filesOfContent(context, component, field)];
+    }),
+  );
+}
+
+/** Returns the files that read the first field of the component which a field refers to. */
+function filesOfContent({ graph, evidence }: Page, { schema }: Component, field: string): readonly string[] {
+  const type = schema.properties?.[field]?.$ref;
+  const fields = type === undefined ? [] : Object.keys(graph.get(type).schema.properties ?? {});
+  return fields.map((inner) => evidence.implementation.get(`${type}.${inner}`)).find((files) => files) ?? [];
 }
 
 /**
