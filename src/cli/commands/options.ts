@@ -185,11 +185,17 @@ export function logLevelOption(): Option {
     .default("info");
 }
 
-/** Parses "host:port", "[v6]:port" or ":port", which is every address; port 0 selects a free one. */
-export function address(text: string): Address {
+/** Parses an address to listen on: "host:port", "[v6]:port" or ":port", which is every address; port 0 selects a free one. */
+function address(text: string): Address {
+  const parsed = hostPort(text);
+  return { ...parsed, host: parsed.host === "" ? everyAddress() : parsed.host };
+}
+
+/** Parses "host:port" or "[v6]:port"; the host of ":port" is empty. */
+export function hostPort(text: string): Address {
   const parsed = parseHostPort(text);
   if (parsed === undefined) throw new InvalidArgumentError(`"${text}" is not HOST:PORT`);
-  return { ...parsed, host: parsed.host === "" ? everyAddress() : parsed.host };
+  return parsed;
 }
 
 function collect(value: string, before: readonly string[] = []): string[] {

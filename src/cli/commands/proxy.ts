@@ -5,7 +5,7 @@ import type { ProxyOptions } from "../../runtime/options.ts";
 import { existsSync } from "node:fs";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { TOKEN_FILE } from "../../api/data-plane.ts";
-import { addDataPlaneOptions, address, namespacedName } from "./options.ts";
+import { addDataPlaneOptions, hostPort, namespacedName } from "./options.ts";
 
 const XDS_ADDRESS = "controller: https://HOST:PORT, http://HOST:PORT, or HOST:PORT, which takes TLS with --xds-ca";
 
@@ -69,7 +69,7 @@ async function settingsOf(path: string | undefined, command: Command): Promise<P
 
 function xdsAddress(text: string): string {
   const [, scheme = "", rest = ""] = /^(https?:\/\/)?(.*?)\/?$/.exec(text) ?? [];
-  const { host, port } = address(rest);
+  const { host, port } = hostPort(rest);
   if (host === "" || host.includes("/")) throw new InvalidArgumentError(`"${text}" names no host`);
   return `${scheme}${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
