@@ -13,6 +13,7 @@ import type {
   RuleData,
 } from "../console/data.ts";
 import type { Resource, ResourceType } from "../ir/resource.ts";
+import { compare } from "../lib/compare.ts";
 import type { ProxyState } from "../proxy/proxy.ts";
 
 type Of<T extends ResourceType> = Extract<Resource, { type: T }>;
@@ -28,7 +29,7 @@ export function describeConfiguration(
   known: string | undefined,
   appliedAt: string | null,
 ): ConfigurationData {
-  const shown = state.resources.filter(({ type }) => SHOWN.has(type)).sort((a, b) => (a.key < b.key ? -1 : 1));
+  const shown = state.resources.filter(({ type }) => SHOWN.has(type)).sort((a, b) => compare(a.key, b.key));
   const revision = digestOf(shown, state);
   return { revision, appliedAt, ...(known === revision ? {} : { content: contentOf(shown, state) }) };
 }

@@ -23,7 +23,6 @@ import { buildConsoleData } from "./console-data.ts";
 import { configDump } from "./dump.ts";
 import { createLineOutput } from "./line-output.ts";
 import type { ProcessLog } from "./process.ts";
-import { SyncReport } from "./sync-report.ts";
 import { createShutdown, drainTimes } from "./shutdown.ts";
 
 export interface DataPlane {
@@ -37,8 +36,6 @@ export interface DataPlane {
   readonly metrics: Metrics;
   /** "host:port" of the admin server, as bound. */
   readonly adminAddress: string;
-  /** Records each update that was applied, for the console. */
-  readonly applied: AppliedUpdates;
   /** Addresses of this process that its own fetches must not reach. */
   readonly ownListeners: OwnListeners;
 }
@@ -64,7 +61,6 @@ export async function startDataPlane(
   const { proxy, filterChanged, end } = await serve(options, processLog, { metrics, ownListeners });
   const pending = new Set(["configuration"]);
   const applied = new AppliedUpdates();
-  const sync = new SyncReport();
   observeProcess(metrics);
   observeThread(metrics, "main");
   metrics.observe("config_synchronized", () => [{ values: [], value: pending.has("configuration") ? 0 : 1 }]);
@@ -80,7 +76,8 @@ export async function startDataPlane(
     await startAdminServer({
       address: options.adminAddress,
       token: adminToken,
-      state: async () => configDump(await proxy.state(), { config: settingsOf(options, printLogFilter(filter)), sync }),
+      state: async () =>
+        configDump(await proxy.state(), { config: settingsOf(options, printLogFilter(filter)), applied }),
       explain: (name) => proxy.explain(name),
       async console(query) {
         await proxy.refresh();
@@ -112,14 +109,12 @@ export async function startDataPlane(
     proxy,
     async apply(update) {
       const result = await proxy.apply(update);
-      sync.note(update, result);
       applied.record(update, result);
       return result;
     },
     pending,
     metrics,
     adminAddress: servers[0].address,
-    applied,
     ownListeners,
     async stop() {
       await shutdown.over();

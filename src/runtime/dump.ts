@@ -2,14 +2,14 @@
  * Builds the answer of /config_dump (docs/admin.md): the resources of a data plane by kind, in the words that users
  * write, with secrets masked. The admin server uses it. Maps are sorted by key.
  */
-import type { Bind, Listener, ObjectRef, Policy } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Bind, Endpoints, Listener, ObjectRef, Policy } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Protocol } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Resource, ResourceType } from "../ir/resource.ts";
 import { printInWords } from "../ir/words.ts";
 import type { ProxyState } from "../proxy/proxy.ts";
 import { compare } from "../lib/compare.ts";
 import { VERSION } from "../lib/version.ts";
-import type { SyncReport } from "./sync-report.ts";
+import type { AppliedUpdates } from "./applied-updates.ts";
 
 type Of<T extends ResourceType> = Extract<Resource, { type: T }>;
 
@@ -17,21 +17,23 @@ type Of<T extends ResourceType> = Extract<Resource, { type: T }>;
 export interface DumpedProcess {
   /** Effective settings. */
   readonly config: object;
-  readonly sync: Pick<SyncReport, "dump">;
+  readonly applied: Pick<AppliedUpdates, "sync">;
 }
 
-export function configDump(state: ProxyState, { config, sync }: DumpedProcess): object {
+export function configDump(state: ProxyState, { config, applied }: DumpedProcess): object {
   const of = <T extends ResourceType>(type: T): Of<T>[] =>
     // The cast holds because the filter leaves exactly the members of that type.
     (state.resources.filter((resource) => resource.type === type) as Of<T>[]).sort((a, b) => compare(a.key, b.key));
   const backends = of("Backend");
   const endpoints = Map.groupBy(state.endpoints, ({ backend }) => backend);
   const setsOf = (key: string): object[] => endpointSets(endpoints.get(key) ?? []);
+  const known = new Map(of("Endpoints").map(({ key, message }) => [key, message]));
+  const listeners = Map.groupBy(of("Listener"), ({ message }) => message.bind);
+  const routes = { http: of("HttpRoute"), tcp: of("TcpRoute") };
+  const keys = { http: keysByListener(routes.http), tcp: keysByListener(routes.tcp) };
   return {
-    binds: of("Bind").map((bind) => dumpBind(bind, state, of("Listener"), [...of("HttpRoute"), ...of("TcpRoute")])),
-    routes: Object.fromEntries(
-      [...of("HttpRoute"), ...of("TcpRoute")].map((route) => [route.key, printInWords(route)]),
-    ),
+    binds: of("Bind").map((bind) => dumpBind(bind, state, listeners.get(bind.key) ?? [], keys)),
+    routes: Object.fromEntries([...routes.http, ...routes.tcp].map((route) => [route.key, printInWords(route)])),
     policies: of("Policy").map(dumpPolicy),
     backends: backends.map((backend) => dumpBackend(backend, setsOf(backend.key))),
     models: of("Model").map((model) => printInWords(model)),
@@ -41,14 +43,14 @@ export function configDump(state: ProxyState, { config, sync }: DumpedProcess): 
       characters: message.text.length,
       invalidReason: message.invalidReason === "" ? null : message.invalidReason,
     })),
-    services: backends.flatMap((backend) => dumpService(backend, of("Endpoints"), setsOf(backend.key))),
+    services: backends.flatMap((backend) => dumpService(backend, known.get(backend.key), setsOf(backend.key))),
     // Only a mesh has workloads.
     workloads: [],
     workloadIdentity: state.workloadIdentity,
     credentials: state.credentials,
     version: { version: VERSION, revision: process.env["GWPROXY_REVISION"] ?? null, node: process.versions.node },
     config,
-    sync: sync.dump(),
+    sync: applied.sync(),
   };
 }
 
@@ -60,30 +62,43 @@ const PROTOCOLS: Readonly<Record<Protocol, string>> = {
   [Protocol.TCP]: "tcp",
 };
 
+/** Keys of routes by the key of a listener that they are attached to. */
+interface RouteKeys {
+  readonly http: ReadonlyMap<string, readonly string[]>;
+  readonly tcp: ReadonlyMap<string, readonly string[]>;
+}
+
+/** A listener set may bring thousands of listeners and routes, so that each listener cannot look through all routes. */
+function keysByListener(routes: readonly Of<"HttpRoute" | "TcpRoute">[]): ReadonlyMap<string, readonly string[]> {
+  const keys = new Map<string, string[]>();
+  for (const { key, message } of routes)
+    for (const listener of new Set(message.parents.map((parent) => parent.listener))) {
+      const own = keys.get(listener);
+      if (own === undefined) keys.set(listener, [key]);
+      else own.push(key);
+    }
+  return keys;
+}
+
 function dumpBind(
   { key, message }: { readonly key: string; readonly message: Bind },
   state: ProxyState,
   listeners: readonly Of<"Listener">[],
-  routes: readonly Of<"HttpRoute" | "TcpRoute">[],
+  routes: RouteKeys,
 ): object {
   const open = state.listeners.find(({ bind }) => bind === key);
-  const own = listeners.filter((listener) => listener.message.bind === key);
   return {
     key,
     address: open?.boundPort ?? null,
     protocol: PROTOCOLS[message.protocol],
     mode: message.internal ? "internal" : "standard",
     tunnelProtocol: "direct",
-    listeners: Object.fromEntries(own.map((listener) => [listener.key, dumpListener(listener.message, routes)])),
+    listeners: Object.fromEntries(listeners.map((listener) => [listener.key, dumpListener(listener.message, routes)])),
   };
 }
 
-function dumpListener(message: Listener, routes: readonly Of<"HttpRoute" | "TcpRoute">[]): object {
+function dumpListener(message: Listener, routes: RouteKeys): object {
   const { key, gateway, name, listenerSet, hostname, protocol, tls } = message;
-  const keysOf = (type: "HttpRoute" | "TcpRoute"): string[] =>
-    routes
-      .filter((route) => route.type === type && route.message.parents.some(({ listener }) => listener === key))
-      .map((route) => route.key);
   return {
     key,
     gatewayName: gateway?.name ?? "",
@@ -93,8 +108,8 @@ function dumpListener(message: Listener, routes: readonly Of<"HttpRoute" | "TcpR
     hostname,
     protocol: PROTOCOLS[protocol],
     tls: tls === undefined ? null : { passthrough: tls.passthrough, hasCertificate: tls.certificatePem !== "" },
-    routes: keysOf("HttpRoute"),
-    tcpRoutes: keysOf("TcpRoute"),
+    routes: routes.http.get(key) ?? [],
+    tcpRoutes: routes.tcp.get(key) ?? [],
   };
 }
 
@@ -118,13 +133,12 @@ function dumpBackend(resource: Of<"Backend">, endpoints: readonly object[]): obj
 /** A Service is a backend of its own, for each of its ports. */
 function dumpService(
   { key, message: { kind, object } }: Of<"Backend">,
-  all: readonly Of<"Endpoints">[],
+  known: Endpoints | undefined,
   endpoints: readonly object[],
 ): object[] {
   if (kind.case !== "service") return [];
   const { hostname, port, version, a2a } = kind.value;
   const [name = "", namespace = ""] = hostname.split(".");
-  const known = all.find((each) => each.key === key)?.message;
   return [
     {
       key,

@@ -14,7 +14,7 @@ import { runTrace } from "../../../src/cli/trace/trace.ts";
 import { createLogger, type LogFilter } from "../../../src/lib/log.ts";
 import type { Terminal } from "../../../src/lib/terminal.ts";
 import { configDump } from "../../../src/runtime/dump.ts";
-import { SyncReport } from "../../../src/runtime/sync-report.ts";
+import { AppliedUpdates } from "../../../src/runtime/applied-updates.ts";
 import {
   endpoints,
   listener,
@@ -70,7 +70,7 @@ async function startPlane(t: TestContext, token?: string): Promise<Plane> {
   const server = await startAdminServer({
     address: { host: "127.0.0.1", port: 0 },
     ...(token === undefined ? {} : { token: () => Promise.resolve(token) }),
-    state: async () => configDump(await proxy.state(), { config: {}, sync: new SyncReport() }),
+    state: async () => configDump(await proxy.state(), { config: {}, applied: new AppliedUpdates() }),
     explain: (name) => proxy.explain(name),
     console: () => Promise.resolve({}),
     watch: (options) => proxy.watch(options),

@@ -13,7 +13,7 @@ import { RESOURCE_SCHEMAS, resourceOf } from "../../../src/ir/encode.ts";
 import type { Resource, ResourceType } from "../../../src/ir/resource.ts";
 import type { ProxyState } from "../../../src/proxy/proxy.ts";
 import { configDump } from "../../../src/runtime/dump.ts";
-import { SyncReport } from "../../../src/runtime/sync-report.ts";
+import { AppliedUpdates } from "../../../src/runtime/applied-updates.ts";
 import { bind, listener, policy, route, serviceBackend, staticBackend, to } from "../../support/gateway/data-plane.ts";
 import { assertProperty } from "../../support/fixtures/seed.ts";
 
@@ -27,9 +27,9 @@ type Dump = Readonly<Record<"binds" | "policies" | "backends" | "services" | "wo
   Readonly<Record<"routes" | "sync" | "version" | "config", Json>>;
 type Json = Readonly<Record<string, unknown>>;
 
-function dump(state: ProxyState, sync: SyncReport = new SyncReport()): Dump {
+function dump(state: ProxyState, applied: AppliedUpdates = new AppliedUpdates()): Dump {
   // A round trip through JSON is what operators get; the shape is what the tests below check.
-  return JSON.parse(JSON.stringify(configDump(state, { config: { workers: 1 }, sync }))) as Dump;
+  return JSON.parse(JSON.stringify(configDump(state, { config: { workers: 1 }, applied }))) as Dump;
 }
 
 const ENDPOINT = {
@@ -115,12 +115,12 @@ test("the dump has every key, and objects under the names that users gave them",
 });
 
 test("sync says which version serves and which one was refused, and why", () => {
-  const sync = new SyncReport(() => new Date(0));
+  const applied = new AppliedUpdates(() => new Date(0));
   const good = { ...bind(), version: "1" };
-  sync.note({ set: [good], removed: [] }, { refused: [] });
-  sync.note({ set: [{ ...good, version: "2" }], removed: [] }, { refused: [{ ...good, reason: "no port" }] });
+  applied.record({ set: [good], removed: [] }, { refused: [] });
+  applied.record({ set: [{ ...good, version: "2" }], removed: [] }, { refused: [{ ...good, reason: "no port" }] });
   const at = "1970-01-01T00:00:00.000Z";
-  assert.deepEqual(Object.values(dump(stateOf([]), sync).sync), [
+  assert.deepEqual(Object.values(dump(stateOf([]), applied).sync), [
     {
       accepted: { key: "80/default/gw", version: "1", at },
       rejected: { key: "80/default/gw", version: "2", at, message: "no port" },
