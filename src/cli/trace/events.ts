@@ -1,41 +1,32 @@
-/** Reads the events of `/debug/trace` from its stream, or from a file of recorded lines. `gwproxy trace` uses it. */
+/**
+ * Reads the events of `/debug/trace` from its stream, or from a file of recorded lines. `gwproxy trace` uses it. The form
+ * of an event is known in src/console/model/trace.ts alone, so that each opens what the other has recorded.
+ */
+import { EventStreamParser, parseTraceEvent, type TraceEvent } from "../../console/model/trace.ts";
 import { FatalError } from "../../lib/errors.ts";
-import { isRecord } from "../../lib/is-record.ts";
 
-export interface TraceEvent {
-  readonly eventStart: number | null;
-  readonly eventEnd: number;
-  readonly severity: string;
-  readonly scope?: readonly string[];
-  readonly message: { readonly type: string } & Readonly<Record<string, unknown>>;
-}
+type StreamPart = { readonly ready: true } | { readonly line: string };
 
 /** Yields "ready" when the data plane waits, then the events as lines of JSON. */
-export async function* readStream(
-  stream: ReadableStream<Uint8Array>,
-): AsyncGenerator<{ ready: true } | { line: string }> {
+export async function* readStream(stream: ReadableStream<Uint8Array>): AsyncGenerator<StreamPart> {
+  const parts: StreamPart[] = [];
+  const parser = new EventStreamParser(
+    (line) => parts.push({ line }),
+    (comment) => {
+      if (comment === "ready") parts.push({ ready: true });
+    },
+  );
   const decoder = new TextDecoder();
-  let rest = "";
   for await (const chunk of stream) {
-    rest += decoder.decode(chunk, { stream: true });
-    const parts = rest.split("\n\n");
-    rest = parts.pop() ?? "";
-    for (const part of parts) {
-      if (part === ": ready") yield { ready: true };
-      else if (part.startsWith("data: ")) yield { line: part.slice("data: ".length) };
-    }
+    parser.push(decoder.decode(chunk, { stream: true }));
+    yield* parts.splice(0);
   }
 }
 
 /** @throws FatalError for a line that is no event, such as the last one of a file that was cut off */
 export function parseEvent(line: string, at: string): TraceEvent {
-  try {
-    const value: unknown = JSON.parse(line);
-    // Everything that is printed of an event is checked where it is printed.
-    if (isRecord(value) && isRecord(value["message"]) && typeof value["message"]["type"] === "string")
-      return value as unknown as TraceEvent;
-  } catch {
-    // Said below, as for JSON of another shape.
-  }
-  throw new FatalError(`${at} is no event of a trace, or it is cut off; record it with gwproxy trace --raw`);
+  const event = parseTraceEvent(line);
+  if (event === undefined)
+    throw new FatalError(`${at} is no event of a trace, or it is cut off; record it with gwproxy trace --raw`);
+  return event;
 }

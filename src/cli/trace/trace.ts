@@ -3,7 +3,8 @@ import { readFile } from "node:fs/promises";
 import { FatalError, messageOf } from "../../lib/errors.ts";
 import type { Terminal } from "../../lib/terminal.ts";
 import { withAdmins, type AdminClient, type PodOptions } from "../pods/admin-client.ts";
-import { parseEvent, readStream, type TraceEvent } from "./events.ts";
+import type { TraceEvent } from "../../console/model/trace.ts";
+import { parseEvent, readStream } from "./events.ts";
 import { parseRequest, sendRequest, type RequestToSend } from "./send-request.ts";
 import { summarize, TraceView } from "./view.ts";
 

@@ -3,7 +3,7 @@ import { isRecord } from "../../lib/is-record.ts";
 import type { Terminal } from "../../lib/terminal.ts";
 import { styled, type Style } from "../output.ts";
 import { plain } from "../pods/table.ts";
-import type { TraceEvent } from "./events.ts";
+import type { TraceEvent } from "../../console/model/trace.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -22,12 +22,12 @@ export class TraceView {
   }
 
   step({ eventStart, eventEnd, severity, scope, message }: TraceEvent): void {
-    const time = `${(Number(eventEnd) / 1_000).toFixed(3)} ms`.padStart(TIME_WIDTH);
-    const took = eventStart === null ? "" : ` (${((Number(eventEnd) - Number(eventStart)) / 1_000).toFixed(3)} ms)`;
+    const time = `${(eventEnd / 1_000).toFixed(3)} ms`.padStart(TIME_WIDTH);
+    const took = eventStart === null ? "" : ` (${((eventEnd - eventStart) / 1_000).toFixed(3)} ms)`;
     const kind = plain(message.type).padEnd(KIND_WIDTH);
     const style = STYLES[severity];
     const shown = style === undefined ? kind : styled(this.#terminal, style, kind);
-    const place = scope === undefined ? "" : `  [${plain(scope.map(String).join(" › "))}]`;
+    const place = scope.length === 0 ? "" : `  [${plain(scope.join(" › "))}]`;
     this.#terminal.out(`${time}  ${shown}  ${detailOf(message)}${took}${place}\n`);
     if (isRecord(message["requestState"]) && "stage" in message) this.#compare(message["requestState"]);
   }

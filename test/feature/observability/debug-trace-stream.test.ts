@@ -2,42 +2,16 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { test, type TestContext } from "node:test";
-import { AuthorizationAction, type PolicySchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Resource } from "../../../src/ir/resource.ts";
+import { AuthorizationAction } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { startAdminServer } from "../../../src/admin/server.ts";
 import { captureProfile } from "../../../src/lib/profiling/capture.ts";
 import { createLogger, type LogFilter } from "../../../src/lib/log.ts";
-import {
-  listener,
-  policy,
-  route,
-  startDataPlane,
-  staticBackend,
-  to,
-  type DataPlane,
-} from "../../support/gateway/data-plane.ts";
+import { listener, policy, route, staticBackend, to, type DataPlane } from "../../support/gateway/data-plane.ts";
 import { startWorkers } from "../../support/gateway/workers.ts";
+import { rulesOfRoute, startTracedPlane } from "../../support/gateway/traced-plane.ts";
 import { call } from "../../support/clients/http.ts";
 import { openWatch } from "../../support/clients/trace.ts";
 import { startUpstream } from "../../support/servers/upstream.ts";
-
-const ON_ROUTE = { target: { case: "route", value: "httproute/default/r" } } as const;
-
-function rules(action: AuthorizationAction, ...expressions: string[]): MessageInitShape<typeof PolicySchema> {
-  return {
-    targets: [ON_ROUTE],
-    units: [{ unit: { case: "authorization", value: { rules: [{ action, expressions }] } } }],
-  };
-}
-
-async function startPlane(t: TestContext, more: Resource[] = [], status = 200): Promise<DataPlane> {
-  const upstream = await startUpstream((_request, response) => void response.writeHead(status).end("hello"));
-  t.after(() => upstream.close());
-  const plane = await startDataPlane([listener(), route("r", [to("b")]), staticBackend("b", upstream.port), ...more]);
-  t.after(() => plane.proxy.close());
-  return plane;
-}
 
 test("a watch over several threads gets one request of any of them", async (t) => {
   const upstream = await startUpstream((_request, response) => void response.end("hello"));
@@ -57,10 +31,10 @@ test("a watch over several threads gets one request of any of them", async (t) =
 
 test("watches are bounded, and one that never reads loses events and costs the queue alone", async (t) => {
   const headers = Array.from({ length: 300 }, (_, at) => `request.headers['x-${at}'] == 'no'`);
-  const plane = await startPlane(t, [
+  const plane = await startTracedPlane(t, [
     policy(
       "rules",
-      rules(
+      rulesOfRoute(
         AuthorizationAction.DENY,
         "request.path == '/no'",
         ...headers.map((text) => `!has(request.headers.x) ? false : ${text}`),
@@ -99,7 +73,7 @@ async function startAdmin(t: TestContext, { proxy }: DataPlane): Promise<string>
 }
 
 test("the stream says that it waits, keeps alive, carries the events and ends with the request", async (t) => {
-  const plane = await startPlane(t);
+  const plane = await startTracedPlane(t);
   const admin = await startAdmin(t, plane);
   for (const method of ["GET", "POST"]) {
     const answer = await fetch(`${admin}/debug/trace`, { method });
@@ -124,7 +98,7 @@ test("the stream says that it waits, keeps alive, carries the events and ends wi
 });
 
 test("a client that goes away frees its watch", async (t) => {
-  const plane = await startPlane(t);
+  const plane = await startTracedPlane(t);
   const admin = await startAdmin(t, plane);
   const { hostname, port } = new URL(admin);
   for (let round = 0; round < 3; round++) {

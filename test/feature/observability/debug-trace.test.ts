@@ -1,9 +1,7 @@
 /** `/debug/trace`: an operator sees each step of one request, and no credential; nobody else notices. */
 import assert from "node:assert/strict";
-import { test, type TestContext } from "node:test";
-import { AuthorizationAction, type PolicySchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Resource } from "../../../src/ir/resource.ts";
+import { test } from "node:test";
+import { AuthorizationAction } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import {
   endpoints,
   listener,
@@ -13,34 +11,17 @@ import {
   startDataPlane,
   staticBackend,
   to,
-  type DataPlane,
 } from "../../support/gateway/data-plane.ts";
+import { ON_ROUTE, rulesOfRoute, startTracedPlane } from "../../support/gateway/traced-plane.ts";
 import { call } from "../../support/clients/http.ts";
-import { messagesOf, openWatch, type TraceEvent } from "../../support/clients/trace.ts";
+import { messagesOf, openWatch, type SentEvent } from "../../support/clients/trace.ts";
 import { documents, GATEWAY, route as routeOf, startGateway } from "../../support/gateway/gateway.ts";
 import { startUpstream } from "../../support/servers/upstream.ts";
 import { startMcpServer } from "../../support/servers/mcp-server.ts";
 import { connectMcp } from "../../support/clients/mcp.ts";
 
 const SECRET = "s3cr3t-credential";
-const ON_ROUTE = { target: { case: "route", value: "httproute/default/r" } } as const;
-
-function rules(action: AuthorizationAction, ...expressions: string[]): MessageInitShape<typeof PolicySchema> {
-  return {
-    targets: [ON_ROUTE],
-    units: [{ unit: { case: "authorization", value: { rules: [{ action, expressions }] } } }],
-  };
-}
-
-async function startPlane(t: TestContext, more: Resource[] = [], status = 200): Promise<DataPlane> {
-  const upstream = await startUpstream((_request, response) => void response.writeHead(status).end("hello"));
-  t.after(() => upstream.close());
-  const plane = await startDataPlane([listener(), route("r", [to("b")]), staticBackend("b", upstream.port), ...more]);
-  t.after(() => plane.proxy.close());
-  return plane;
-}
-
-function types(events: readonly TraceEvent[]): string[] {
+function types(events: readonly SentEvent[]): string[] {
   return events.map(({ message }) => message.type);
 }
 
@@ -48,8 +29,8 @@ test("each step of a request is shown in order, with stages, policies, route, en
   const units = [
     { unit: { case: "headerModifiers" as const, value: { request: { set: [{ name: "x-a", value: "1" }] } } } },
   ];
-  const plane = await startPlane(t, [
-    policy("rules", rules(AuthorizationAction.ALLOW, "request.method == 'POST'", "request.path == '/none'")),
+  const plane = await startTracedPlane(t, [
+    policy("rules", rulesOfRoute(AuthorizationAction.ALLOW, "request.method == 'POST'", "request.path == '/none'")),
     policy("edit", { targets: [ON_ROUTE], units }),
   ]);
   const watch = await openWatch(plane.proxy);
@@ -140,8 +121,8 @@ test("a denial is an error, names the rule, and says which steps were skipped", 
   const units = [
     { unit: { case: "headerModifiers" as const, value: { request: { set: [{ name: "x-a", value: "1" }] } } } },
   ];
-  const plane = await startPlane(t, [
-    policy("rules", rules(AuthorizationAction.DENY, "request.path == '/no'")),
+  const plane = await startTracedPlane(t, [
+    policy("rules", rulesOfRoute(AuthorizationAction.DENY, "request.path == '/no'")),
     policy("edit", { targets: [ON_ROUTE], units }),
   ]);
   const watch = await openWatch(plane.proxy);
@@ -184,13 +165,13 @@ test("a request without a route, and one whose backend is away, are errors", asy
 });
 
 test("an expression chooses the request; several watches are served by one request, and each gets one", async (t) => {
-  const plane = await startPlane(t);
+  const plane = await startTracedPlane(t);
   const paid = await openWatch(plane.proxy, { expression: "request.path.startsWith('/pay')" });
   const any = await openWatch(plane.proxy);
   const also = await openWatch(plane.proxy);
   await call(`${plane.url}/shop`);
   await call(`${plane.url}/pay`);
-  const pathOf = ([, snapshot]: readonly TraceEvent[]): unknown =>
+  const pathOf = ([, snapshot]: readonly SentEvent[]): unknown =>
     (snapshot?.message["requestState"] as { request: { path: string } } | undefined)?.request.path;
   assert.deepEqual(
     [pathOf(await any.events()), pathOf(await also.events()), pathOf(await paid.events())],

@@ -1,18 +1,14 @@
 /** Reads `/debug/trace`: the events that a reader of the data plane delivers, to the last one. */
 import assert from "node:assert/strict";
+import type { TraceEvent } from "../../../src/console/model/trace.ts";
 import type { Proxy } from "../../../src/proxy/proxy.ts";
 
-export interface TraceEvent {
-  readonly eventStart: number | null;
-  readonly eventEnd: number;
-  readonly severity: string;
-  readonly scope?: readonly string[];
-  readonly message: { readonly type: string } & Readonly<Record<string, unknown>>;
-}
+/** An event as it is sent: one without a place has no `scope`. */
+export type SentEvent = Omit<TraceEvent, "scope"> & Partial<Pick<TraceEvent, "scope">>;
 
 export interface TestWatch {
   /** Resolves with all events, when the request is over. */
-  events(): Promise<readonly TraceEvent[]>;
+  events(): Promise<readonly SentEvent[]>;
   close(): void;
 }
 
@@ -25,10 +21,10 @@ export async function openWatch(
   const { reader } = opened;
   return {
     async events() {
-      const events: TraceEvent[] = [];
+      const events: SentEvent[] = [];
       for (let lines = await reader.read(); lines !== undefined; lines = await reader.read())
         // The data plane printed them.
-        events.push(...lines.map((line) => JSON.parse(line) as TraceEvent));
+        events.push(...lines.map((line) => JSON.parse(line) as SentEvent));
       return events;
     },
     close: () => reader.close(),
@@ -36,6 +32,6 @@ export async function openWatch(
 }
 
 /** Returns the messages of one type. */
-export function messagesOf(events: readonly TraceEvent[], type: string): TraceEvent["message"][] {
+export function messagesOf(events: readonly SentEvent[], type: string): SentEvent["message"][] {
   return events.flatMap(({ message }) => (message.type === type ? [message] : []));
 }
