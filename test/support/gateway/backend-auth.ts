@@ -7,7 +7,7 @@ import { echoed, startEcho, type Echo, type Echoed } from "../servers/echo.ts";
 import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend, type TestGateway } from "./gateway.ts";
 
 /** A place where the block can stand. */
-interface AuthPlace {
+export interface AuthPlace {
   /** Name for titles of tests. */
   readonly kind: string;
   /** Path of the block in the ledger. */

@@ -3,51 +3,21 @@ import assert from "node:assert/strict";
 import { call, type Call } from "../../../support/clients/http.ts";
 import { setEnvironment } from "../../../support/fixtures/environment.ts";
 import { AUTH_PLACES, INLINE_AUTH, secret } from "../../../support/gateway/backend-auth.ts";
-import { documents, GATEWAY, route, startGateway, type TestGateway } from "../../../support/gateway/gateway.ts";
-import { prove, type ProofContext } from "../../../support/proofs/prove.ts";
+import {
+  SCOPE,
+  SCOPED,
+  KEYS,
+  FETCHED,
+  ROLE,
+  ENTRIES,
+  EMPTY,
+  ENVIRONMENT_KEYS,
+  serveSigned,
+} from "../../../support/gateway/cloud-a.ts";
+import { documents, GATEWAY, route, startGateway } from "../../../support/gateway/gateway.ts";
+import { prove } from "../../../support/proofs/prove.ts";
 import { startAwsServices } from "../../../support/servers/aws.ts";
-import { startSignedUpstream, type SignedUpstream } from "../../../support/servers/signed-upstream.ts";
-
-const SCOPE = { region: "eu-west-1", service: "execute-api" };
-const SCOPED = "region: eu-west-1, serviceName: execute-api";
-const KEYS = { accessKeyId: "AKIDSTATIC", secretAccessKey: "secret-of-static", sessionToken: "session-of-static" };
-const FETCHED = {
-  accessKeyId: "ASIAFETCHED",
-  secretAccessKey: "secret-of-fetched",
-  sessionToken: "session-of-fetched",
-};
-const ROLE = "arn:aws:iam::123456789012:role/reader";
-const ENTRIES = { accessKey: KEYS.accessKeyId, secretKey: KEYS.secretAccessKey, sessionToken: KEYS.sessionToken };
-
-/** No source of the machine that runs the test. */
-const EMPTY = {
-  AWS_ACCESS_KEY_ID: undefined,
-  AWS_SECRET_ACCESS_KEY: undefined,
-  AWS_SESSION_TOKEN: undefined,
-  AWS_PROFILE: undefined,
-  AWS_REGION: undefined,
-  AWS_DEFAULT_REGION: undefined,
-  AWS_SHARED_CREDENTIALS_FILE: "/nonexistent",
-  AWS_CONFIG_FILE: "/nonexistent",
-  AWS_EC2_METADATA_DISABLED: "true",
-  GWPROXY_AMBIENT_IDENTITY_HOSTS: "*",
-};
-const ENVIRONMENT_KEYS = {
-  AWS_ACCESS_KEY_ID: KEYS.accessKeyId,
-  AWS_SECRET_ACCESS_KEY: KEYS.secretAccessKey,
-  AWS_SESSION_TOKEN: KEYS.sessionToken,
-};
-
-/** @param auth members of `cloudA` as YAML flow */
-async function serve(
-  context: ProofContext,
-  { port }: SignedUpstream,
-  auth: string,
-  { place = INLINE_AUTH, more = [] as string[] } = {},
-): Promise<TestGateway> {
-  const objects = place.objects(port, `{cloudA: {${auth}}}`);
-  return startGateway(context, documents(GATEWAY, objects, route("web", "web"), ...more));
-}
+import { startSignedUpstream } from "../../../support/servers/signed-upstream.ts";
 
 function gwBackend(members: string): string {
   return `
@@ -115,7 +85,7 @@ prove(
   "a refusal with our own time is the answer, and the clock of the token service is learned too",
   async (context) => {
     const refusing = await startSignedUpstream(context, { ...KEYS, ...SCOPE }, [403]);
-    const direct = await serve(context, refusing, `secretRef: {name: aws}, ${SCOPED}`, {
+    const direct = await serveSigned(context, refusing, `secretRef: {name: aws}, ${SCOPED}`, {
       more: [secret("aws", ENTRIES)],
     });
     assert.deepEqual([(await call(direct.url())).status, refusing.faults.length], [403, 1]);
@@ -123,7 +93,7 @@ prove(
     sts.aheadMs = TEN_MINUTES_MS;
     setEnvironment(context, { ...EMPTY, ...ENVIRONMENT_KEYS, AWS_ENDPOINT_URL_STS: sts.url });
     const upstream = await startSignedUpstream(context, { ...FETCHED, ...SCOPE });
-    const gateway = await serve(context, upstream, `assumeRole: {roleArn: "${ROLE}"}, ${SCOPED}`);
+    const gateway = await serveSigned(context, upstream, `assumeRole: {roleArn: "${ROLE}"}, ${SCOPED}`);
     assert.equal((await call(gateway.url())).status, 200);
     assert.equal(sts.calls.length, 2);
   },
@@ -133,7 +103,7 @@ prove([], "services of objects get the digest of the body, over the path as it i
   const scope = { region: "eu-west-1", service: "s3" };
   const upstream = await startSignedUpstream(context, { ...KEYS, ...scope });
   const more = [secret("aws", ENTRIES)];
-  const gateway = await serve(context, upstream, "secretRef: {name: aws}, region: eu-west-1, serviceName: s3", {
+  const gateway = await serveSigned(context, upstream, "secretRef: {name: aws}, region: eu-west-1, serviceName: s3", {
     more,
   });
   for (const path of ["/bucket/a%20b//c", "/bucket/%C3%A9?list-type=2&prefix=a%2Fb"]) {
@@ -151,13 +121,13 @@ prove([], "a region or service with a slash would end the scope of a signature",
   ] as const)
     for (const place of AUTH_PLACES) {
       const more = [secret("aws", ENTRIES)];
-      const gateway = await serve(context, upstream, `secretRef: {name: aws}, ${members}`, { place, more });
+      const gateway = await serveSigned(context, upstream, `secretRef: {name: aws}, ${members}`, { place, more });
       assert.equal((await call(gateway.url())).status, 500);
       const found = gateway.translator.diagnostics().map(({ path, message }) => `${path}: ${message}`);
       assert.match(found.join(), new RegExp(`auth\\.cloudA\\.${field}: ".*/.*" is not a name of the cloud`));
     }
   setEnvironment(context, { ...EMPTY, ...ENVIRONMENT_KEYS, AWS_REGION: "eu/west" });
-  const gateway = await serve(context, upstream, "serviceName: execute-api");
+  const gateway = await serveSigned(context, upstream, "serviceName: execute-api");
   assert.equal((await call(gateway.url())).status, 500);
   assert.equal(upstream.faults.length, 0);
 });

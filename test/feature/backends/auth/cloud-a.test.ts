@@ -7,51 +7,21 @@ import { ReadableStream } from "node:stream/web";
 import { call } from "../../../support/clients/http.ts";
 import { setEnvironment } from "../../../support/fixtures/environment.ts";
 import { AUTH_PLACES, INLINE_AUTH, secret } from "../../../support/gateway/backend-auth.ts";
-import { documents, GATEWAY, route, startGateway, type TestGateway } from "../../../support/gateway/gateway.ts";
-import { prove, type ProofContext } from "../../../support/proofs/prove.ts";
+import {
+  SCOPE,
+  SCOPED,
+  KEYS,
+  FETCHED,
+  ROLE,
+  ENTRIES,
+  EMPTY,
+  ENVIRONMENT_KEYS,
+  serveSigned,
+} from "../../../support/gateway/cloud-a.ts";
+import { documents, GATEWAY, route, startGateway } from "../../../support/gateway/gateway.ts";
+import { prove } from "../../../support/proofs/prove.ts";
 import { startAwsServices, type AwsServices } from "../../../support/servers/aws.ts";
-import { startSignedUpstream, type SignedUpstream } from "../../../support/servers/signed-upstream.ts";
-
-const SCOPE = { region: "eu-west-1", service: "execute-api" };
-const SCOPED = "region: eu-west-1, serviceName: execute-api";
-const KEYS = { accessKeyId: "AKIDSTATIC", secretAccessKey: "secret-of-static", sessionToken: "session-of-static" };
-const FETCHED = {
-  accessKeyId: "ASIAFETCHED",
-  secretAccessKey: "secret-of-fetched",
-  sessionToken: "session-of-fetched",
-};
-const ROLE = "arn:aws:iam::123456789012:role/reader";
-const ENTRIES = { accessKey: KEYS.accessKeyId, secretKey: KEYS.secretAccessKey, sessionToken: KEYS.sessionToken };
-
-/** No source of the machine that runs the test. */
-const EMPTY = {
-  AWS_ACCESS_KEY_ID: undefined,
-  AWS_SECRET_ACCESS_KEY: undefined,
-  AWS_SESSION_TOKEN: undefined,
-  AWS_PROFILE: undefined,
-  AWS_REGION: undefined,
-  AWS_DEFAULT_REGION: undefined,
-  AWS_SHARED_CREDENTIALS_FILE: "/nonexistent",
-  AWS_CONFIG_FILE: "/nonexistent",
-  AWS_EC2_METADATA_DISABLED: "true",
-  GWPROXY_AMBIENT_IDENTITY_HOSTS: "*",
-};
-const ENVIRONMENT_KEYS = {
-  AWS_ACCESS_KEY_ID: KEYS.accessKeyId,
-  AWS_SECRET_ACCESS_KEY: KEYS.secretAccessKey,
-  AWS_SESSION_TOKEN: KEYS.sessionToken,
-};
-
-/** @param auth members of `cloudA` as YAML flow */
-async function serve(
-  context: ProofContext,
-  { port }: SignedUpstream,
-  auth: string,
-  { place = INLINE_AUTH, more = [] as string[] } = {},
-): Promise<TestGateway> {
-  const objects = place.objects(port, `{cloudA: {${auth}}}`);
-  return startGateway(context, documents(GATEWAY, objects, route("web", "web"), ...more));
-}
+import { startSignedUpstream } from "../../../support/servers/signed-upstream.ts";
 
 for (const place of AUTH_PLACES) {
   const field = (name: string): string => `${place.prefix}.cloudA${name}`;
@@ -61,7 +31,7 @@ for (const place of AUTH_PLACES) {
     `requests are signed with the keys of a Secret, over what leaves (${place.kind})`,
     async (context) => {
       const upstream = await startSignedUpstream(context, { ...KEYS, ...SCOPE });
-      const gateway = await serve(context, upstream, `secretRef: {name: aws}, ${SCOPED}`, {
+      const gateway = await serveSigned(context, upstream, `secretRef: {name: aws}, ${SCOPED}`, {
         place,
         more: [secret("aws", ENTRIES)],
       });
@@ -90,7 +60,7 @@ for (const place of AUTH_PLACES) {
       setEnvironment(context, { ...EMPTY, ...ENVIRONMENT_KEYS, AWS_ENDPOINT_URL_STS: sts.url });
       const upstream = await startSignedUpstream(context, { ...FETCHED, ...SCOPE });
       const role = `{roleArn: "${ROLE}", sessionName: night, tags: [{key: team, value: red}]}`;
-      const gateway = await serve(context, upstream, `assumeRole: ${role}, ${SCOPED}`, { place });
+      const gateway = await serveSigned(context, upstream, `assumeRole: ${role}, ${SCOPED}`, { place });
       const answers = await Promise.all(Array.from({ length: 200 }, () => call(gateway.url())));
       assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
       assert.deepEqual(sts.calls, ["sts AssumeRole"]);
@@ -111,7 +81,7 @@ for (const place of AUTH_PLACES) {
       setEnvironment(context, { ...EMPTY, ...ENVIRONMENT_KEYS, AWS_ENDPOINT_URL_STS: sts.url });
       const upstream = await startSignedUpstream(context, { ...FETCHED, ...SCOPE });
       const role = `{roleArn: "${ROLE}", sessionNameExpression: 'request.headers["x-who"]', tags: [{key: size, expression: "size(request.path)"}]}`;
-      const gateway = await serve(context, upstream, `assumeRole: ${role}, ${SCOPED}`, { place });
+      const gateway = await serveSigned(context, upstream, `assumeRole: ${role}, ${SCOPED}`, { place });
       const as = async (who: string, path = "/"): Promise<number> =>
         (await call(gateway.url() + path, { headers: { "x-who": who } })).status;
       assert.deepEqual(
@@ -192,7 +162,7 @@ for (const [name, { variables, calls }] of Object.entries(SOURCES))
     const aws = await startAwsServices(context, FETCHED);
     setEnvironment(context, { ...EMPTY, ...variables(aws) });
     const upstream = await startSignedUpstream(context, { ...FETCHED, ...SCOPE });
-    const gateway = await serve(context, upstream, "serviceName: execute-api");
+    const gateway = await serveSigned(context, upstream, "serviceName: execute-api");
     const answers = await Promise.all(Array.from({ length: 50 }, () => call(gateway.url())));
     assert.deepEqual(new Set(answers.map(({ status, body }) => `${status} ${body}`)), new Set(["200 "]));
     assert.deepEqual(aws.calls, calls);
@@ -205,7 +175,7 @@ prove(
     const aws = await startAwsServices(context, FETCHED);
     const upstream = await startSignedUpstream(context, { ...FETCHED, ...SCOPE });
     setEnvironment(context, { ...EMPTY, ...SOURCES["the agent of the container"]?.variables(aws) });
-    const gateway = await serve(context, upstream, SCOPED);
+    const gateway = await serveSigned(context, upstream, SCOPED);
     for (const answer of [
       { status: 302, body: "" },
       { status: 200, body: "<html>words-of-the-other-side</html>" },
@@ -238,7 +208,7 @@ prove(
 prove([], "the identity of the environment goes only to hosts that the operator allows", async (context) => {
   setEnvironment(context, { ...EMPTY, ...ENVIRONMENT_KEYS, GWPROXY_AMBIENT_IDENTITY_HOSTS: undefined });
   const upstream = await startSignedUpstream(context, { ...KEYS, ...SCOPE });
-  const gateway = await serve(context, upstream, SCOPED);
+  const gateway = await serveSigned(context, upstream, SCOPED);
   assert.equal((await call(gateway.url())).status, 500);
   process.env["GWPROXY_AMBIENT_IDENTITY_HOSTS"] = "*.example.com, 127.0.0.1";
   assert.equal((await call(gateway.url())).status, 200);
@@ -250,7 +220,7 @@ prove([], "half of the entries, or none, close the backend and name what is miss
   const upstream = await startSignedUpstream(context, { ...KEYS, ...SCOPE });
   for (const place of AUTH_PLACES)
     for (const more of [[], [secret("aws", { accessKey: "a" })]]) {
-      const gateway = await serve(context, upstream, `secretRef: {name: aws}, ${SCOPED}`, { place, more });
+      const gateway = await serveSigned(context, upstream, `secretRef: {name: aws}, ${SCOPED}`, { place, more });
       assert.equal((await call(gateway.url())).status, 500);
       const messages = gateway.translator.diagnostics().map(({ message }) => message);
       assert.match(messages.join(), /Secret default\/aws (not found|has no text in entry secretKey)/);
