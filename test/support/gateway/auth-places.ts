@@ -1,12 +1,14 @@
 /**
- * Places of an `auth` block that clients do not reach with requests of their own form: MCP targets and models. A row is
- * one kind of authentication in one form; what the upstream receives tells whether every field of it took effect.
+ * Places of an `auth` block. Clients do not reach MCP targets and models with requests of their own form, so these have
+ * rows of their own. A row is one kind of authentication in one form; what the upstream receives tells whether every
+ * field of it took effect.
  */
 import assert from "node:assert/strict";
 import { call } from "../clients/http.ts";
 import type { ProofContext } from "../proofs/prove.ts";
 import { startEcho, type Echoed } from "../servers/echo.ts";
-import { documents, route, startGateway } from "./gateway.ts";
+import { AUTH_PLACES } from "./backend-auth.ts";
+import { documents, route, startGateway, type TestGateway } from "./gateway.ts";
 import { gwModel, MODEL_GATEWAY, service } from "./models.ts";
 
 /** A place whose requests the gateway writes itself. */
@@ -55,13 +57,35 @@ spec: {mcp: {targets: [{name: one, static: {host: 127.0.0.1, port: ${port}, poli
   },
 ];
 
-/** One request through a gateway, and what has to be true of it then. */
-export interface AuthScene {
+/** Places in front of which clients send what they like. */
+const PLAIN_PLACES: readonly Place[] = AUTH_PLACES.map(({ kind, prefix, objects }) => ({
+  kind,
+  prefix,
+  objects: (port, auth) => documents(objects(port, auth), route("web", "web")),
+  path: "/",
+  body: {},
+}));
+
+interface AuthRequest {
   /** YAML flow of the block. */
   readonly auth: string;
   readonly more?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
+  /** With its question mark. */
+  readonly query?: string;
+  /** How many equal requests are sent; one without this member. */
+  readonly times?: number;
+}
+
+/** One request through a gateway, and what has to be true of it then. */
+export interface AuthScene extends AuthRequest {
+  /** @param request the first one that arrived */
   check(request: Echoed): void | Promise<void>;
+}
+
+/** A request that must not arrive. */
+export interface RefusedScene extends AuthRequest {
+  checkRefused(gateway: TestGateway): void;
 }
 
 export interface AuthRow {
@@ -69,8 +93,8 @@ export interface AuthRow {
   /** Paths below `auth`. */
   readonly fields: readonly string[];
   /** Set for a kind that models do not have. */
-  readonly isForTargetsOnly?: true;
-  arrange(context: ProofContext): Promise<AuthScene>;
+  readonly isNotForModels?: true;
+  arrange(context: ProofContext): Promise<AuthScene | RefusedScene>;
 }
 
 /** Asserts that the upstream got the token. */
@@ -85,12 +109,18 @@ interface PlacedProof {
   run(context: ProofContext): Promise<void>;
 }
 
+/** Returns the rows at MCP targets and models. */
 export function placeRows(rows: readonly AuthRow[]): PlacedProof[] {
   return PLACES.flatMap((place) =>
     rows
-      .filter(({ isForTargetsOnly }) => isForTargetsOnly !== true || place.kind !== "GwModel")
+      .filter(({ isNotForModels }) => isNotForModels !== true || place.kind !== "GwModel")
       .map((row) => proofOf(place, row)),
   );
+}
+
+/** Returns the rows at every place. */
+export function everywhere(rows: readonly AuthRow[]): PlacedProof[] {
+  return [...PLAIN_PLACES.flatMap((place) => rows.map((row) => proofOf(place, row))), ...placeRows(rows)];
 }
 
 function proofOf({ kind, prefix, objects, path, body }: Place, { name, fields, arrange }: AuthRow): PlacedProof {
@@ -98,12 +128,16 @@ function proofOf({ kind, prefix, objects, path, body }: Place, { name, fields, a
     fields: fields.map((field) => `${prefix}.${field}`),
     title: `the upstream gets ${name} (${kind})`,
     async run(context) {
-      const { auth, more = [], headers = {}, check } = await arrange(context);
+      const scene = await arrange(context);
+      const { auth, more = [], headers = {}, query = "", times = 1 } = scene;
       const echo = await startEcho(context);
       const gateway = await startGateway(context, documents(MODEL_GATEWAY, objects(echo.port, auth), ...more));
       const sent = { "content-type": "application/json", accept: "application/json, text/event-stream", ...headers };
-      await call(gateway.url() + path, { method: "POST", headers: sent, body: JSON.stringify(body) });
-      await check(echo.seen[0] ?? assert.fail("nothing arrived"));
+      const asked = { method: "POST", headers: sent, body: JSON.stringify(body) };
+      for (let request = 0; request < times; request++) await call(gateway.url() + path + query, asked);
+      if ("check" in scene) return scene.check(echo.seen[0] ?? assert.fail("nothing arrived"));
+      assert.equal(echo.seen.length, 0);
+      scene.checkRefused(gateway);
     },
   };
 }
