@@ -7,8 +7,10 @@ import { isIP } from "node:net";
 import { HTTPError, type H3Event } from "h3";
 
 /**
- * Refuses requests that a web page in the operator's browser could send: through a host name of its own (DNS rebinding)
- * or from a form (CSRF).
+ * Refuses requests that a web page in the operator's browser could send: through a host name of its own (DNS rebinding),
+ * from a form (CSRF), or as a link, an image or a `no-cors` fetch. A GET of the last three carries no Origin, and its
+ * page cannot read the answer, but it would start a trace or a profile. Browsers say where such a request comes from
+ * (Fetch Metadata, `Sec-Fetch-Site`); `none` is an address that the operator typed, and other clients send no such field.
  */
 export function refuseForeign(event: H3Event): void {
   for (const [name] of event.req.headers)
@@ -17,6 +19,9 @@ export function refuseForeign(event: H3Event): void {
   if (!isOwnHost(host)) throw new HTTPError({ status: 403, message: "foreign host" });
   if (event.req.method !== "GET" && event.req.headers.get("origin") !== null)
     throw new HTTPError({ status: 403, message: "requests of web pages are refused" });
+  const site = event.req.headers.get("sec-fetch-site") ?? "none";
+  if (site !== "none" && site !== "same-origin")
+    throw new HTTPError({ status: 403, message: "requests of other web pages are refused" });
 }
 
 const FORWARDING: ReadonlySet<string> = new Set(["forwarded", "via", "cdn-loop", "x-real-ip"]);

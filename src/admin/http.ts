@@ -47,7 +47,12 @@ export function refuseOtherMethods(app: H3, paths: AllowedMethods): void {
 
 /** @throws FatalError when the address is in use */
 export async function serveOn(app: H3, { host, port }: ServerAddress): Promise<RunningServer> {
-  const server: Server = createServer(toNodeHandler(app));
+  const handle = toNodeHandler(app);
+  const server: Server = createServer((request, response) => {
+    // No answer is ever taken for a page or a script because of what it contains.
+    response.setHeader("x-content-type-options", "nosniff");
+    return handle(request, response);
+  });
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error) =>
       reject(new FatalError(`cannot listen on ${host}:${port}: ${messageOf(error)}`, 1, error)),

@@ -99,6 +99,6 @@ function escapeHtml(text: string): string {
 /** The files change with the process, so that a browser asks for them again each time. */
 function file(body: string, type: string, headers: Record<string, string> = {}): Response {
   return new Response(body, {
-    headers: { "content-type": type, "cache-control": "no-cache", "x-content-type-options": "nosniff", ...headers },
+    headers: { "content-type": type, "cache-control": "no-cache", ...headers },
   });
 }

@@ -78,6 +78,15 @@ test("a foreign Host is refused, an unknown path is 404 and a wrong method 405",
   assert.equal((await call(`${url}/quitquitquit`)).status, 405);
 });
 
+test("no answer is taken for a page because of what it contains", async (t) => {
+  const { url } = await admin(t);
+  const paths = ["/", "/config_dump", "/logging", "/memory", "/debug/tasks", "/debug/trace", "/explain", "/nothing"];
+  for (const path of [...paths, "/console/app.js", "/console/data"])
+    assert.equal((await call(url + path)).headers["x-content-type-options"], "nosniff", path);
+  const refused = await call(`${url}/config_dump`, { headers: { host: "evil.test" } });
+  assert.equal(refused.headers["x-content-type-options"], "nosniff");
+});
+
 test("what somebody has forwarded is refused", async (t) => {
   const { url, quits } = await admin(t);
   const names = ["Forwarded", "Via", "CDN-Loop", "X-Forwarded-For", "x-forwarded-proto", "X-Forwarded-Client-Cert"];
@@ -86,6 +95,29 @@ test("what somebody has forwarded is refused", async (t) => {
     assert.equal((await call(`${url}/quitquitquit`, { method: "POST", headers: { [name]: "" } })).status, 403, name);
   }
   assert.deepEqual(quits, []);
+});
+
+test("what another web page makes the browser send is refused, and starts nothing", async (t) => {
+  const watched: unknown[] = [];
+  const { url } = await admin(t, undefined, (options) => {
+    watched.push(options);
+    return Promise.resolve({ ok: false, code: "too_many", reason: "no" });
+  });
+  // A link or a frame, an image, a fetch without CORS, and a page of another port of this machine.
+  const foreign = [
+    { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" },
+    { "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image" },
+    { "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "empty" },
+    { "sec-fetch-site": "same-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" },
+    { "sec-fetch-site": "anything", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" },
+  ];
+  for (const headers of foreign)
+    for (const path of ["/debug/trace", "/debug/pprof/profile?seconds=300", "/config_dump", "/"])
+      assert.equal((await call(url + path, { headers })).status, 403, `${path} ${JSON.stringify(headers)}`);
+  assert.deepEqual(watched, []);
+  for (const headers of [{ "sec-fetch-site": "none" }, { "sec-fetch-site": "same-origin" }, {}])
+    assert.equal((await call(`${url}/debug/trace`, { headers })).status, 503);
+  assert.equal(watched.length, 3);
 });
 
 test("with a token, requests need it; the page asks for it", async (t) => {
