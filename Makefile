@@ -62,6 +62,7 @@ test: install testbed ## Run the tests: unit, feature and against a real API ser
 test-slow: install testbed ## The slow lane, which needs root, Java, Maven and Chromium too: Keycloak, SPIRE, a node, sieges, 600 generated objects of each kind, 10,000 expressions, conformance
 	bash test/testbed/build.sh node
 	bash test/testbed/build.sh conformance
+	bash test/testbed/build.sh inference
 	bash test/testbed/build.sh spire
 	GWPROXY_OBJECTS=600 GWPROXY_EXPRESSIONS=10000 node --import tsx test/run.ts --at-once 1 --changed-since $(BASE) \
 		'test/slow/**/*.test.ts' test/cluster/properties.test.ts test/conformance/cel/differential.test.ts

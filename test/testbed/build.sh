@@ -4,9 +4,10 @@
 # kubectl), node (beside them: kube-controller-manager, kube-scheduler, kubelet, kube-proxy, pause), conformance (the
 # Gateway API suite and its echo server), services (ratelimit, redis, ext: what policies call), telemetry (an OpenTelemetry
 # collector), metrics (a reader of expositions on Prometheus' own parser), protocols (h2spec and the client and server of
-# gRPC's interoperability cases), spire (SPIRE's server and agent; needs a C compiler too) and helm. The cache of
-# kubernetes and node is $GWPROXY_TESTBED, or a folder named after the versions under ~/.cache; the others are named after
-# their sums. Needs: go, and some minutes the first time.
+# gRPC's interoperability cases), inference (the reference endpoint picker of the Gateway API inference extension and its
+# suite), spire (SPIRE's server and agent; needs a C compiler too) and helm. The cache of kubernetes and node is
+# $GWPROXY_TESTBED, or a folder named after the versions under ~/.cache; the others are named after their sums. Needs: go,
+# and some minutes the first time.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -44,7 +45,7 @@ print_only=
 [ "${1:-}" != --print ] || { print_only=1; shift; }
 part=${1:-kubernetes}
 
-if [[ " services telemetry metrics conformance protocols spire helm " == *" $part "* ]]; then
+if [[ " services telemetry metrics conformance protocols inference spire helm " == *" $part "* ]]; then
   sums=$(find "$here/$part" -type f | LC_ALL=C sort | xargs cat | openssl dgst -sha256 -r | cut -c1-8)
   bin=${XDG_CACHE_HOME:-$HOME/.cache}/gwproxy-testbed/$part-$sums/bin
 fi
@@ -83,6 +84,10 @@ if [ -z "$print_only" ]; then
       build grpc-client protocols "-s -w" google.golang.org/grpc/interop/client
       build grpc-server protocols "-s -w" google.golang.org/grpc/interop/server
       ;;
+    inference)
+      build epp inference "-s -w" sigs.k8s.io/gateway-api-inference-extension/cmd/epp
+      build suite inference "-s -w" . "test -c"
+      ;;
     spire)
       # The server keeps its entries in SQLite, which is C; one way to compile both shares what they share.
       cgo=1
@@ -93,8 +98,8 @@ if [ -z "$print_only" ]; then
       build helm helm "-s -w" helm.sh/helm/v4/cmd/helm
       ;;
     *)
-      echo "build.sh: unknown part $part; there are kubernetes, node, conformance, services, telemetry, metrics, protocols, spire" \
-        "and helm" >&2
+      echo "build.sh: unknown part $part; there are kubernetes, node, conformance, services, telemetry, metrics, protocols," \
+        "inference, spire and helm" >&2
       exit 2
       ;;
   esac

@@ -11,6 +11,7 @@ export type Part =
   | "telemetry"
   | "metrics"
   | "protocols"
+  | "inference"
   | "spire"
   | "helm";
 
