@@ -4,5 +4,5 @@ import { startRequestServer } from "./servers.ts";
 import { assertNothingLost } from "./suite.ts";
 
 test("the conformance suite of 2026-07-28 loses nothing through the gateway", async (t) => {
-  await assertNothingLost(t, "2026-07-28", await startRequestServer(t), 20);
+  await assertNothingLost(t, await startRequestServer(t), { version: "2026-07-28", scenarios: 40 });
 });

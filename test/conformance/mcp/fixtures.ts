@@ -4,25 +4,44 @@
  */
 export type Params = Readonly<Record<string, unknown>>;
 
-/** What a tool may do while it runs. */
-interface Running {
+/** What the fixtures of every version may do while a request runs. */
+export interface Running {
   readonly progressToken: string | number | undefined;
   notify(method: string, params: Params): Promise<void>;
-  /** Asks the client, in versions where a server may. */
+}
+
+/** What a server with sessions may do besides. */
+interface SessionRunning extends Running {
   ask(method: string, params: Params): Promise<unknown>;
   /** Closes the stream of the call while it goes on. */
   closeStream(): void;
 }
 
-type Tool = (input: Params, running: Running) => object | Promise<object>;
+type Tool<R extends Running> = (input: Params, running: R) => object | Promise<object>;
+
+interface Prompt<R extends Running> {
+  readonly names: readonly string[];
+  readonly get: (values: Params, running: R) => object | Promise<object>;
+}
+
+/** Tools and prompts by name. */
+export interface Fixtures<R extends Running> {
+  readonly tools: Readonly<Record<string, Tool<R>>>;
+  readonly prompts: Readonly<Record<string, Prompt<R>>>;
+  /** Schemas of the input of tools that have one; others take anything. */
+  readonly schemas: Readonly<Record<string, object>>;
+}
 
 /** One red pixel. */
 const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
 const WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
 const IMAGE = { type: "image", data: PNG, mimeType: "image/png" };
 
-const textOf = (text: string): object => ({ type: "text", text });
-const said = (text: string): object => ({ content: [textOf(text)] });
+export const textOf = (text: string): object => ({ type: "text", text });
+export const said = (text: string): object => ({ content: [textOf(text)] });
+const messages = (...contents: readonly object[]): object => ({
+  messages: contents.map((content) => ({ role: "user", content })),
+});
 const embedded = (uri: string, mimeType: string, text: string): object => ({
   type: "resource",
   resource: { uri, mimeType, text },
@@ -56,12 +75,12 @@ const USER_SCHEMA = {
   required: ["username", "email"],
 };
 
-async function elicit(message: string, requestedSchema: object, running: Running): Promise<object> {
+async function elicit(message: string, requestedSchema: object, running: SessionRunning): Promise<object> {
   const answer = await running.ask("elicitation/create", { message, requestedSchema });
   return said(`Elicitation completed: ${JSON.stringify(answer)}`);
 }
 
-const TOOLS: Readonly<Record<string, Tool>> = {
+const TOOLS: Fixtures<Running>["tools"] = {
   test_simple_text: () => said("This is a simple text response for testing."),
   test_image_content: () => ({ content: [IMAGE] }),
   test_audio_content: () => ({ content: [{ type: "audio", data: WAV, mimeType: "audio/wav" }] }),
@@ -77,26 +96,10 @@ const TOOLS: Readonly<Record<string, Tool>> = {
   }),
   test_error_handling: () => ({ isError: true, ...said("This tool intentionally returns an error for testing") }),
   json_schema_2020_12_tool: () => said("ok"),
-  test_tool_with_logging: async (_input, { notify }) => {
-    for (const data of ["Tool execution started", "Tool processing data", "Tool execution completed"])
-      await notify("notifications/message", { level: "info", data });
-    return said("logged");
-  },
   test_tool_with_progress: async (_input, { notify, progressToken }) => {
     for (const progress of [0, 50, 100])
       if (progressToken !== undefined) await notify("notifications/progress", { progressToken, progress, total: 100 });
     return said("done");
-  },
-  test_sampling: async ({ prompt }, { ask }) => {
-    const messages = [{ role: "user", content: textOf(String(prompt)) }];
-    return said(`LLM response: ${JSON.stringify(await ask("sampling/createMessage", { messages, maxTokens: 100 }))}`);
-  },
-  test_elicitation: ({ message }, running) => elicit(String(message), USER_SCHEMA, running),
-  test_elicitation_sep1034_defaults: (_input, running) => elicit("Check these", DEFAULTS_SCHEMA, running),
-  test_elicitation_sep1330_enums: (_input, running) => elicit("Choose", ENUMS_SCHEMA, running),
-  test_reconnection: (_input, { closeStream }) => {
-    closeStream();
-    return said("said after the stream was closed");
   },
 };
 
@@ -126,20 +129,52 @@ const FULL_SCHEMA = {
   additionalProperties: false,
 };
 
-const PROMPTS: Readonly<Record<string, { names: readonly string[]; print: (values: Params) => readonly object[] }>> = {
-  test_simple_prompt: { names: [], print: () => [textOf("This is a simple prompt for testing.")] },
+const PROMPTS: Fixtures<Running>["prompts"] = {
+  test_simple_prompt: { names: [], get: () => messages(textOf("This is a simple prompt for testing.")) },
   test_prompt_with_arguments: {
     names: ["arg1", "arg2"],
-    print: ({ arg1, arg2 }) => [textOf(`Prompt with arguments: arg1='${String(arg1)}', arg2='${String(arg2)}'`)],
+    get: ({ arg1, arg2 }) => messages(textOf(`Prompt with arguments: arg1='${String(arg1)}', arg2='${String(arg2)}'`)),
   },
   test_prompt_with_embedded_resource: {
     names: ["resourceUri"],
-    print: ({ resourceUri }) => [
-      embedded(String(resourceUri), "text/plain", "Embedded resource content for testing."),
-      textOf("Please process the embedded resource above."),
-    ],
+    get: ({ resourceUri }) =>
+      messages(
+        embedded(String(resourceUri), "text/plain", "Embedded resource content for testing."),
+        textOf("Please process the embedded resource above."),
+      ),
   },
-  test_prompt_with_image: { names: [], print: () => [IMAGE, textOf("Please analyze the image above.")] },
+  test_prompt_with_image: { names: [], get: () => messages(IMAGE, textOf("Please analyze the image above.")) },
+};
+
+/** What servers of every version have. */
+const COMMON: Fixtures<Running> = {
+  tools: TOOLS,
+  prompts: PROMPTS,
+  schemas: { json_schema_2020_12_tool: FULL_SCHEMA },
+};
+
+/** What servers with sessions have besides. */
+export const OF_SESSIONS: Fixtures<SessionRunning> = {
+  prompts: {},
+  schemas: {},
+  tools: {
+    test_tool_with_logging: async (_input, { notify }) => {
+      for (const data of ["Tool execution started", "Tool processing data", "Tool execution completed"])
+        await notify("notifications/message", { level: "info", data });
+      return said("logged");
+    },
+    test_sampling: async ({ prompt }, { ask }) => {
+      const messages = [{ role: "user", content: textOf(String(prompt)) }];
+      return said(`LLM response: ${JSON.stringify(await ask("sampling/createMessage", { messages, maxTokens: 100 }))}`);
+    },
+    test_elicitation: ({ message }, running) => elicit(String(message), USER_SCHEMA, running),
+    test_elicitation_sep1034_defaults: (_input, running) => elicit("Check these", DEFAULTS_SCHEMA, running),
+    test_elicitation_sep1330_enums: (_input, running) => elicit("Choose", ENUMS_SCHEMA, running),
+    test_reconnection: (_input, { closeStream }) => {
+      closeStream();
+      return said("said after the stream was closed");
+    },
+  },
 };
 
 const TEMPLATE = /^test:\/\/template\/(.+)\/data$/;
@@ -158,7 +193,10 @@ function readResource(uri: string): object | undefined {
 }
 
 /** Returns nothing for what is not there. */
-export type Handler = (params: Params, running: Running) => object | undefined | Promise<object | undefined>;
+export type Handler<R extends Running> = (
+  params: Params,
+  running: R,
+) => object | undefined | Promise<object | undefined>;
 
 export type Method =
   | "tools/list"
@@ -170,34 +208,37 @@ export type Method =
   | "resources/read"
   | "completion/complete";
 
-/** What the server answers to each method. */
-export const HANDLERS: Readonly<Record<Method, Handler>> = {
-  "tools/list": () => ({
-    tools: Object.keys(TOOLS).map((name) => ({
-      name,
-      description: `The tool ${name}`,
-      inputSchema: name === "json_schema_2020_12_tool" ? FULL_SCHEMA : { type: "object" },
-    })),
-  }),
-  "tools/call": (params, running) => TOOLS[String(params["name"])]?.((params["arguments"] ?? {}) as Params, running),
-  "prompts/list": () => ({
-    prompts: Object.entries(PROMPTS).map(([name, { names }]) => ({
-      name,
-      description: `The prompt ${name}`,
-      arguments: names.map((each) => ({ name: each, description: each, required: true })),
-    })),
-  }),
-  "prompts/get": (params) => {
-    const prompt = PROMPTS[String(params["name"])];
-    const contents = prompt?.print((params["arguments"] ?? {}) as Params);
-    return contents && { messages: contents.map((content) => ({ role: "user", content })) };
-  },
-  "resources/list": () => ({
-    resources: Object.keys(TEXTS).map((uri) => ({ uri, name: uri, description: `The resource ${uri}` })),
-  }),
-  "resources/templates/list": () => ({
-    resourceTemplates: [{ uriTemplate: "test://template/{id}/data", name: "template", description: "A template" }],
-  }),
-  "resources/read": ({ uri }) => readResource(String(uri)),
-  "completion/complete": () => ({ completion: { values: ["paris", "park"], total: 2, hasMore: false } }),
-};
+const argumentsOf = (params: Params): Params => (params["arguments"] ?? {}) as Params;
+
+/** Returns what a server answers to each method. */
+export function createHandlers<R extends Running>(more: Fixtures<R>): Readonly<Record<Method, Handler<R>>> {
+  const tools: Fixtures<R>["tools"] = { ...COMMON.tools, ...more.tools };
+  const prompts: Fixtures<R>["prompts"] = { ...COMMON.prompts, ...more.prompts };
+  const schemas = { ...COMMON.schemas, ...more.schemas };
+  return {
+    "tools/list": () => ({
+      tools: Object.keys(tools).map((name) => ({
+        name,
+        description: `The tool ${name}`,
+        inputSchema: schemas[name] ?? { type: "object" },
+      })),
+    }),
+    "tools/call": (params, running) => tools[String(params["name"])]?.(argumentsOf(params), running),
+    "prompts/list": () => ({
+      prompts: Object.entries(prompts).map(([name, { names }]) => ({
+        name,
+        description: `The prompt ${name}`,
+        arguments: names.map((each) => ({ name: each, description: each, required: true })),
+      })),
+    }),
+    "prompts/get": (params, running) => prompts[String(params["name"])]?.get(argumentsOf(params), running),
+    "resources/list": () => ({
+      resources: Object.keys(TEXTS).map((uri) => ({ uri, name: uri, description: `The resource ${uri}` })),
+    }),
+    "resources/templates/list": () => ({
+      resourceTemplates: [{ uriTemplate: "test://template/{id}/data", name: "template", description: "A template" }],
+    }),
+    "resources/read": ({ uri }) => readResource(String(uri)),
+    "completion/complete": () => ({ completion: { values: ["paris", "park"], total: 2, hasMore: false } }),
+  };
+}

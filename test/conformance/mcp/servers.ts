@@ -1,11 +1,23 @@
 /** Servers of the official SDKs that offer what the conformance suite expects, one for each era of the protocol. */
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
-import { createMcpHandler, ResourceNotFoundError, Server } from "@modelcontextprotocol/server";
-import { InMemoryEventStore } from "@modelcontextprotocol/sdk/examples/shared/inMemoryEventStore.js";
+import { randomBytes } from "node:crypto";
+import {
+  createMcpHandler,
+  createRequestStateCodec,
+  fromJsonSchema,
+  hostHeaderValidationResponse,
+  localhostAllowedHostnames,
+  localhostAllowedOrigins,
+  McpServer as RequestMcpServer,
+  originValidationResponse,
+  ResourceNotFoundError,
+  validateHostHeader,
+  validateOriginHeader,
+  type ClientCapabilities,
+  type McpHttpHandler,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import type { EventStore } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import {
   CallToolRequestSchema,
   CompleteRequestSchema,
@@ -18,13 +30,16 @@ import {
   SetLevelRequestSchema,
   SubscribeRequestSchema,
   UnsubscribeRequestSchema,
+  type JSONRPCMessage,
   type ServerNotification,
   type ServerRequest,
 } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
 import type { ProofContext } from "../../support/proofs/prove.ts";
 import { startMcpServer } from "../../support/servers/mcp-server.ts";
-import { HANDLERS, type Handler, type Method, type Params } from "./fixtures.ts";
+import { serveHandler } from "../../support/servers/modern-mcp-server.ts";
+import { createHandlers, OF_SESSIONS, type Handler, type Method, type Params } from "./fixtures.ts";
+import { OF_REQUESTS, type RequestRunning } from "./request-fixtures.ts";
 
 const INFO = { name: "conformance", version: "1.0.0" };
 
@@ -41,16 +56,36 @@ const SCHEMAS = {
 
 /** Starts a server of versions with sessions, of the SDK 1.x; returns its port. */
 export async function startSessionServer(context: Pick<ProofContext, "after">): Promise<number> {
-  const eventStore = new InMemoryEventStore();
-  const { port } = await startMcpServer(context, { create: createSessionServer, eventStore });
+  const { port } = await startMcpServer(context, {
+    create: createSessionServer,
+    eventStore: createEventStore(),
+    refuses: ({ host, origin }) =>
+      !validateHostHeader(host, localhostAllowedHostnames()).ok ||
+      !validateOriginHeader(origin, localhostAllowedOrigins()).ok,
+  });
   return port;
+}
+
+/** The store of the SDK's examples sorts by a time and a random text, so that events of one millisecond change places. */
+function createEventStore(): EventStore {
+  const events: { readonly stream: string; readonly message: JSONRPCMessage }[] = [];
+  return {
+    storeEvent: (stream, message) => Promise.resolve(String(events.push({ stream, message }) - 1)),
+    async replayEventsAfter(last, { send }) {
+      const { stream } = events[Number(last)] ?? { stream: "" };
+      for (const [id, event] of events.entries())
+        if (id > Number(last) && event.stream === stream) await send(String(id), event.message);
+      return stream;
+    },
+  };
 }
 
 function createSessionServer(): McpServer {
   const capabilities = { logging: {}, tools: {}, prompts: {}, resources: { subscribe: true }, completions: {} };
   const server = new McpServer(INFO, { capabilities });
+  const handlers = createHandlers(OF_SESSIONS);
   for (const [method, schema] of Object.entries(SCHEMAS)) {
-    const handle = HANDLERS[method as Method]; // both tables have the same methods
+    const handle = handlers[method as Method]; // both tables have the same methods
     server.server.setRequestHandler(schema, async (request, extra) => {
       const result = await handle(request.params ?? {}, {
         progressToken: extra._meta?.progressToken,
@@ -67,56 +102,50 @@ function createSessionServer(): McpServer {
   return server;
 }
 
+interface Envelope {
+  readonly "io.modelcontextprotocol/clientCapabilities"?: ClientCapabilities;
+}
+
 /** Starts a server of 2026-07-28, of the SDK 2.x; returns its port. */
 export async function startRequestServer(context: Pick<ProofContext, "after">): Promise<number> {
-  const handler = createMcpHandler(createRequestServer, { legacy: "reject" });
-  const http = createServer((request, response) => {
-    answer(handler.fetch, request, response).catch(() => response.destroy());
-  });
-  await new Promise<void>((resolve) => void http.listen(0, "127.0.0.1", resolve));
-  context.after(async () => {
-    await handler.close();
-    http.close();
-    http.closeAllConnections();
-  });
-  return (http.address() as AddressInfo).port; // a TCP server has such an address
-}
+  const states = createRequestStateCodec({ key: randomBytes(32) });
+  const handlers = createHandlers(OF_REQUESTS);
+  const handler: McpHttpHandler = createMcpHandler(() => createRequestServer(), { legacy: "reject" });
 
-async function answer(
-  fetch: (request: Request) => Promise<Response>,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const aborted = new AbortController();
-  response.on("close", () => aborted.abort());
-  const headers = Object.entries(request.headers).map(([key, value]): [string, string] => [key, String(value)]);
-  const reply = await fetch(
-    new Request(`http://127.0.0.1${request.url}`, {
-      method: request.method ?? "POST",
-      headers,
-      signal: aborted.signal,
-      ...(request.method === "POST" ? { body: Readable.toWeb(request) as BodyInit, duplex: "half" } : {}),
-    } as RequestInit),
-  );
-  response.writeHead(reply.status, Object.fromEntries(reply.headers));
-  response.flushHeaders();
-  if (reply.body === null) response.end();
-  else await pipeline(Readable.fromWeb(reply.body as Parameters<typeof Readable.fromWeb>[0]), response);
-}
-
-function createRequestServer(): Server {
-  const server = new Server(INFO, { capabilities: { tools: {}, prompts: {}, resources: {}, completions: {} } });
-  for (const [method, handle] of Object.entries(HANDLERS) as [Method, Handler][])
-    server.setRequestHandler(method, async (request, context): Promise<never> => {
-      const params = (request.params ?? {}) as Params;
-      const result = await handle(params, {
-        progressToken: context.mcpReq._meta?.progressToken,
-        notify: (name, members) => context.mcpReq.notify({ method: name, params: members }),
-        ask: () => Promise.reject(new Error("a server of this version returns what it asks")),
-        closeStream: () => undefined,
+  function createRequestServer(): RequestMcpServer {
+    const listChanged = { listChanged: true };
+    const capabilities = { tools: listChanged, prompts: listChanged, resources: {}, completions: {}, logging: {} };
+    const server = new RequestMcpServer(INFO, { capabilities, requestState: { verify: states.verify } });
+    // The SDK compares headers with arguments for tools that are registered; the handlers below then replace its own.
+    for (const [name, schema] of Object.entries(OF_REQUESTS.schemas))
+      server.registerTool(name, { inputSchema: fromJsonSchema(schema) }, () => ({ content: [] }));
+    for (const [method, handle] of Object.entries(handlers) as [Method, Handler<RequestRunning>][])
+      server.server.setRequestHandler(method, async (request, context): Promise<never> => {
+        const params = (request.params ?? {}) as Params;
+        const result = await handle(params, runningOf(context));
+        if (result === undefined) throw new ResourceNotFoundError(String(params["uri"] ?? params["name"]));
+        return result as never; // an object of a fixture, of the type that the method has
       });
-      if (result === undefined) throw new ResourceNotFoundError(String(params["uri"] ?? params["name"]));
-      return result as never; // an object of a fixture, of the type that the method has
-    });
-  return server;
+    return server;
+  }
+
+  const runningOf = ({ mcpReq }: ServerContext): RequestRunning => ({
+    progressToken: mcpReq._meta?.progressToken,
+    notify: (name, members) => mcpReq.notify({ method: name, params: members }),
+    // The type of the envelope does not name its members.
+    capabilities: (mcpReq.envelope as Envelope | undefined)?.["io.modelcontextprotocol/clientCapabilities"] ?? {},
+    answers: mcpReq.inputResponses,
+    state: mcpReq.requestState(),
+    seal: (payload) => states.mint(payload),
+    log: (data) => mcpReq.log("info", data),
+    announce: (list) => (list === "tools" ? handler.notify.toolsChanged() : handler.notify.promptsChanged()),
+  });
+
+  return serveHandler(context, {
+    close: handler.close,
+    fetch: async (request) =>
+      hostHeaderValidationResponse(request, localhostAllowedHostnames()) ??
+      originValidationResponse(request, localhostAllowedOrigins()) ??
+      (await handler.fetch(request)),
+  });
 }

@@ -44,8 +44,10 @@ export interface McpServerOptions {
   readonly answersJson?: boolean;
   /** Makes the server of each session in place of the usual one. */
   readonly create?: () => McpServer;
-  /** Keeps events, so that streams can be resumed. */
+  /** Keeps events, so that streams can be resumed, after a second. */
   readonly eventStore?: EventStore;
+  /** Refuses requests of foreign pages, for which it returns true. */
+  readonly refuses?: (headers: IncomingHttpHeaders) => boolean;
   /** Adds tools and the like to the server of each session. */
   readonly configure?: (server: McpServer) => void;
 }
@@ -64,6 +66,10 @@ export async function startMcpServer(
     const text = await bodyOf(request);
     const body: unknown = text === "" ? undefined : JSON.parse(text);
     const messages = (body === undefined ? [] : Array.isArray(body) ? body : [body]) as ReceivedCall["messages"];
+    if (options.refuses?.(request.headers) === true) {
+      response.writeHead(403).end();
+      return;
+    }
     calls.push({ method: request.method ?? "", path: request.url ?? "", headers: request.headers, messages });
     const id = request.headers["mcp-session-id"];
     const known = typeof id === "string" ? open.get(id) : undefined;
@@ -80,7 +86,7 @@ export async function startMcpServer(
     const server = options.create?.() ?? createTestServer(options);
     const transport = new StreamableHTTPServerTransport({
       ...(options.hasNoSessions === true ? {} : { sessionIdGenerator: () => randomUUID() }),
-      ...(options.eventStore === undefined ? {} : { eventStore: options.eventStore }),
+      ...(options.eventStore === undefined ? {} : { eventStore: options.eventStore, retryInterval: 1_000 }),
       enableJsonResponse: options.answersJson === true,
       onsessioninitialized: (started) => void open.set(started, { transport, server }),
       onsessionclosed: (ended) => void open.delete(ended),

@@ -2,6 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { createMcpHandler, McpServer, type McpHttpHandler } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { ProofContext } from "../proofs/prove.ts";
@@ -29,8 +30,21 @@ export async function startModernMcpServer(
     configure(server);
     return server;
   });
+  const port = await serveHandler(context, handler, ({ headers }) => seen.push(headers));
+  return { port, notify: handler.notify, seen, cancelled: cancelled.promise };
+}
+
+/**
+ * Serves a handler on a port of its own, which it returns.
+ * @param onRequest called with each request before it is answered
+ */
+export async function serveHandler(
+  context: Pick<ProofContext, "after">,
+  handler: Pick<McpHttpHandler, "fetch" | "close">,
+  onRequest: (request: IncomingMessage) => void = () => undefined,
+): Promise<number> {
   const http = createServer((request, response) => {
-    seen.push(request.headers);
+    onRequest(request);
     void answer(handler, request, response).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => void http.listen(0, "127.0.0.1", resolve));
@@ -40,12 +54,15 @@ export async function startModernMcpServer(
     await handler.close();
   });
   // A TCP server that listens on a port has an address of this form.
-  const { port } = http.address() as AddressInfo;
-  return { port, notify: handler.notify, seen, cancelled: cancelled.promise };
+  return (http.address() as AddressInfo).port;
 }
 
 /** Hands a request to the handler, which takes and returns those of the Fetch standard. */
-async function answer(handler: McpHttpHandler, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function answer(
+  handler: Pick<McpHttpHandler, "fetch">,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const aborted = new AbortController();
   response.on("close", () => aborted.abort());
   const hasBody = request.method !== "GET" && request.method !== "HEAD";
@@ -57,8 +74,9 @@ async function answer(handler: McpHttpHandler, request: IncomingMessage, respons
   });
   const { status, headers, body } = await handler.fetch(forwarded);
   response.writeHead(status, Object.fromEntries(headers));
+  response.flushHeaders();
   if (body === null) response.end();
-  else Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]).pipe(response);
+  else await pipeline(Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]), response);
 }
 
 function createTestServer(name: string, onCancelled: () => void): McpServer {
