@@ -1,7 +1,6 @@
 /**
- * Places of an `auth` block. Clients do not reach MCP targets and models with requests of their own form, so these have
- * rows of their own. A row is one kind of authentication in one form; what the upstream receives tells whether every
- * field of it took effect.
+ * The places of an `auth` block that stand for an upstream, with a request that reaches each. A row is one kind of
+ * authentication in one form; what the upstream receives tells whether every field of it took effect.
  */
 import assert from "node:assert/strict";
 import { call } from "../clients/http.ts";
@@ -11,7 +10,6 @@ import { AUTH_PLACES } from "./backend-auth.ts";
 import { documents, route, startGateway, type TestGateway } from "./gateway.ts";
 import { gwModel, MODEL_GATEWAY, service } from "./models.ts";
 
-/** A place whose requests the gateway writes itself. */
 interface Place {
   readonly kind: string;
   readonly prefix: string;
@@ -20,7 +18,8 @@ interface Place {
   readonly body: object;
 }
 
-const PLACES: readonly Place[] = [
+/** Places whose requests the gateway writes itself. */
+const WRITTEN_PLACES: readonly Place[] = [
   {
     kind: "MCP target",
     prefix: "GwBackend spec.mcp.targets[].static.policies.auth",
@@ -57,35 +56,32 @@ spec: {mcp: {targets: [{name: one, static: {host: 127.0.0.1, port: ${port}, poli
   },
 ];
 
-/** Places in front of which clients send what they like. */
-const PLAIN_PLACES: readonly Place[] = AUTH_PLACES.map(({ kind, prefix, objects }) => ({
-  kind,
-  prefix,
-  objects: (port, auth) => documents(objects(port, auth), route("web", "web")),
-  path: "/",
-  body: {},
-}));
+export const ALL_PLACES: readonly Place[] = [
+  ...AUTH_PLACES.map(({ kind, prefix, objects }) => ({
+    kind,
+    prefix,
+    objects: (port: number, auth: string) => documents(objects(port, auth), route("web", "web")),
+    path: "/v1/chat/completions",
+    body: { model: "m", messages: [{ role: "user", content: "hi" }] },
+  })),
+  ...WRITTEN_PLACES,
+];
 
-interface AuthRequest {
+/** Requests through a gateway, and what has to be true of them then. */
+export interface AuthScene {
   /** YAML flow of the block. */
   readonly auth: string;
   readonly more?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
-  /** With its question mark. */
   readonly query?: string;
-  /** How many equal requests are sent; one without this member. */
+  /** Number of requests; 1 by default. */
   readonly times?: number;
-}
-
-/** One request through a gateway, and what has to be true of it then. */
-export interface AuthScene extends AuthRequest {
-  /** @param request the first one that arrived */
   check(request: Echoed): void | Promise<void>;
 }
 
-/** A request that must not arrive. */
-export interface RefusedScene extends AuthRequest {
-  checkRefused(gateway: TestGateway): void;
+/** A block with which no request may reach the upstream. */
+export interface RefusedScene extends Omit<AuthScene, "check"> {
+  readonly checkRefused: (gateway: TestGateway) => void | Promise<void>;
 }
 
 export interface AuthRow {
@@ -93,7 +89,7 @@ export interface AuthRow {
   /** Paths below `auth`. */
   readonly fields: readonly string[];
   /** Set for a kind that models do not have. */
-  readonly isNotForModels?: true;
+  readonly isUnknownToModels?: true;
   arrange(context: ProofContext): Promise<AuthScene | RefusedScene>;
 }
 
@@ -109,18 +105,13 @@ interface PlacedProof {
   run(context: ProofContext): Promise<void>;
 }
 
-/** Returns the rows at MCP targets and models. */
-export function placeRows(rows: readonly AuthRow[]): PlacedProof[] {
-  return PLACES.flatMap((place) =>
+/** @param places by default those whose requests the gateway writes itself */
+export function placeRows(rows: readonly AuthRow[], places: readonly Place[] = WRITTEN_PLACES): PlacedProof[] {
+  return places.flatMap((place) =>
     rows
-      .filter(({ isNotForModels }) => isNotForModels !== true || place.kind !== "GwModel")
+      .filter(({ isUnknownToModels }) => isUnknownToModels !== true || place.kind !== "GwModel")
       .map((row) => proofOf(place, row)),
   );
-}
-
-/** Returns the rows at every place. */
-export function everywhere(rows: readonly AuthRow[]): PlacedProof[] {
-  return [...PLAIN_PLACES.flatMap((place) => rows.map((row) => proofOf(place, row))), ...placeRows(rows)];
 }
 
 function proofOf({ kind, prefix, objects, path, body }: Place, { name, fields, arrange }: AuthRow): PlacedProof {
@@ -133,11 +124,13 @@ function proofOf({ kind, prefix, objects, path, body }: Place, { name, fields, a
       const echo = await startEcho(context);
       const gateway = await startGateway(context, documents(MODEL_GATEWAY, objects(echo.port, auth), ...more));
       const sent = { "content-type": "application/json", accept: "application/json, text/event-stream", ...headers };
-      const asked = { method: "POST", headers: sent, body: JSON.stringify(body) };
-      for (let request = 0; request < times; request++) await call(gateway.url() + path + query, asked);
-      if ("check" in scene) return scene.check(echo.seen[0] ?? assert.fail("nothing arrived"));
-      assert.equal(echo.seen.length, 0);
-      scene.checkRefused(gateway);
+      for (let time = 0; time < times; time++)
+        await call(gateway.url() + path + query, { method: "POST", headers: sent, body: JSON.stringify(body) });
+      if (!("check" in scene)) {
+        assert.equal(echo.seen.length, 0, "something arrived");
+        return scene.checkRefused(gateway);
+      }
+      return scene.check(echo.seen[0] ?? assert.fail("nothing arrived"));
     },
   };
 }

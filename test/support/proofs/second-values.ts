@@ -58,6 +58,7 @@ const SECOND_VALUES: Readonly<Record<string, ChangeValue>> = {
   "oauthTokenExchange.cache.inMemory.defaultTtl": to("300s"),
   "oauthTokenExchange.cache.inMemory.maxEntries": to(5),
   "crossAppAccess.cache.inMemory.maxEntries": to(5),
+  "crossAppAccess.cache.inMemory.defaultTtl": to("300s"),
   "clientAuth.method": swap("ClientSecretPost", "ClientSecretBasic"),
   "clientAuth.privateKeyJwt.alg": to("RS256"),
   "clientAuth.privateKeyJwt.certificateHeader": swap("x5c", "x5t#S256"),

@@ -88,7 +88,7 @@ spec: {targetRefs: [${target}], traffic: {jwtAuthentication: {providers: ${provi
   },
   {
     name: "a token that the gateway signs",
-    isNotForModels: true,
+    isUnknownToModels: true,
     fields: ["signingKeyRef.name", "alg", "kid", "claims", "ttl", "location.header.name", "location.header.prefix"].map(
       (name) => `jwtSign.${name}`,
     ),
@@ -226,7 +226,7 @@ const EXCHANGES: readonly AuthRow[] = [
   },
   {
     name: "a token of another application",
-    isNotForModels: true,
+    isUnknownToModels: true,
     fields: [
       ...["identityProvider", "resourceAuthorizationServer"].flatMap((end) => [
         `${end}.url`,

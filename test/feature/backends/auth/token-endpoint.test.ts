@@ -1,9 +1,11 @@
 /** Token endpoints of `auth`: what they should not answer, which backends they may be, and how many tokens are kept. */
 import assert from "node:assert/strict";
+import { createAuthority, createLeaf } from "../../../../src/lib/certificates/x509.ts";
 import { call, type Call } from "../../../support/clients/http.ts";
 import { INLINE_AUTH, secret, seen, serveAuth } from "../../../support/gateway/backend-auth.ts";
 import { documents, staticBackend } from "../../../support/gateway/gateway.ts";
 import { prove } from "../../../support/proofs/prove.ts";
+import { validNow } from "../../../support/servers/tls-upstream.ts";
 import { startTokenServer, type TokenReply } from "../../../support/servers/token-endpoint.ts";
 
 const client = (token: string): Call => ({ headers: { authorization: `Bearer ${token}` } });
@@ -53,6 +55,24 @@ prove([], "more subjects than the cache holds push out the least recent ones", a
   const served = await serveAuth(context, INLINE_AUTH, auth);
   for (const subject of ["a", "b", "c", "d", "d", "c", "b", "a"]) await seen(served, "/", client(subject));
   assert.equal(server.calls.length, 5, "the least recent one was asked for again");
+});
+
+prove([], "a certificate of another key than the one that signs is a warning", async (context) => {
+  const server = await startTokenServer(context);
+  const authority = createAuthority("authority", validNow());
+  const [own, other] = [createLeaf(authority, ["own"], validNow()), createLeaf(authority, ["other"], validNow())];
+  const jwt =
+    "signingKeyRef: {name: client}, alg: ES256, assertionAudience: a, certificateRef: {name: client}, certificateHeader: x5c";
+  const spec = `url: "${server.url}", clientAuth: {clientId: c, method: PrivateKeyJwt, privateKeyJwt: {${jwt}}}`;
+  const warnings: unknown[] = [];
+  for (const { certificate } of [own, other]) {
+    const key = secret("client", { signingKey: own.key, certificate });
+    const served = await serveAuth(context, INLINE_AUTH, `{oauthTokenExchange: {${spec}}}`, key);
+    await seen(served, "/", client("t"));
+    warnings.push(served.gateway.translator.diagnostics().map(({ path, severity }) => [path, severity]));
+  }
+  const path = "spec.policies.auth.oauthTokenExchange.clientAuth.privateKeyJwt.certificateRef";
+  assert.deepEqual(warnings, [[], [[path, "warning"]]]);
 });
 
 /** A token endpoint with an `auth` block of its own, in the GwBackend or in a policy on it, and what is reported. */

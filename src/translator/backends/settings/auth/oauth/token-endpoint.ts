@@ -1,5 +1,5 @@
 /** Translates a token endpoint, and how the gateway names itself there. */
-import { hash, X509Certificate } from "node:crypto";
+import { createPrivateKey, hash, X509Certificate } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import type {
   BackendAuth,
@@ -54,9 +54,10 @@ export function translateEndpoint(
   }
   const endpoint = create(TokenEndpointSchema, { service, path });
   if (clientAuth === undefined) return endpoint;
-  const client = translateClient(clientAuth, secrets);
+  const reportClient = within(report, "clientAuth");
+  const client = translateClient(clientAuth, secrets, reportClient);
   if ("error" in client) {
-    within(report, "clientAuth")(client.path, client.error);
+    reportClient(client.path, client.error);
     return client;
   }
   endpoint.client = client;
@@ -75,9 +76,11 @@ function findChain(auth: BackendAuth | undefined, clientAuth: OAuthClientAuth | 
 function translateClient(
   { clientId, method = BASIC, secretRef, privateKeyJwt }: OAuthClientAuth,
   secrets: SecretReader,
+  report: Report,
 ): OAuthClient | Fault {
   const client = create(OAuthClientSchema, { id: clientId, method: METHODS[method] });
-  if (privateKeyJwt !== undefined) return translateAssertion(privateKeyJwt, client, secrets);
+  if (privateKeyJwt !== undefined)
+    return translateAssertion(privateKeyJwt, client, secrets, within(report, "privateKeyJwt"));
   if (secretRef === undefined) return client;
   const { key = "clientSecret", ...ref } = secretRef;
   const found = secrets.entry(ref, key);
@@ -90,33 +93,44 @@ function translateAssertion(
   { signingKeyRef, alg, kid, assertionAudience, certificateRef, certificateHeader }: PrivateKeyJwt,
   client: OAuthClient,
   secrets: SecretReader,
+  report: Report,
 ): OAuthClient | Fault {
   const key = readSigningKey(signingKeyRef, { alg, kid }, secrets);
+  // Looked up also where the key is missing, so that no field counts as one that is not served.
+  const chain = certificateRef === undefined ? [] : readChain(certificateRef, secrets);
   if ("error" in key) return { path: "privateKeyJwt.signingKeyRef", error: key.error };
   Object.assign(client, { key, assertionAudience });
-  if (certificateRef === undefined) return client;
-  const { key: entry = "certificate", ...ref } = certificateRef;
-  const path = "privateKeyJwt.certificateRef";
-  const found = secrets.entry(ref, entry);
-  if ("error" in found) return { path, error: found.error };
-  const chain = parseChain(found.value);
+  if ("error" in chain) return { path: "privateKeyJwt.certificateRef", error: chain.error };
   const [leaf] = chain;
-  if (leaf === undefined) return { path, error: `entry ${entry} of Secret ${ref.name} holds no certificate` };
+  if (leaf === undefined) return client;
+  if (!leaf.checkPrivateKey(createPrivateKey(key.privateKeyPem)))
+    report("certificateRef", "the certificate is not that of the signing key; servers will refuse it", "warning");
   const header =
     certificateHeader === "x5c"
-      ? { x5c: chain.map((der) => der.toString("base64")) }
-      : { "x5t#S256": hash("sha256", leaf, "base64url") };
+      ? { x5c: chain.map(({ raw }) => raw.toString("base64")) }
+      : { "x5t#S256": hash("sha256", leaf.raw, "base64url") };
   client.assertionHeaderJson = JSON.stringify(header);
   return client;
 }
 
-/** Returns the certificates in DER form; none when one of them cannot be read. */
-function parseChain(text: string): Buffer[] {
+/** @returns one certificate at least, the leaf first, or what is wrong */
+function readChain(
+  { key: entry = "certificate", ...ref }: NonNullable<PrivateKeyJwt["certificateRef"]>,
+  secrets: SecretReader,
+): readonly X509Certificate[] | { readonly error: string } {
+  const found = secrets.entry(ref, entry);
+  if ("error" in found) return found;
+  const chain = parseChain(found.value);
+  return chain.length > 0 ? chain : { error: `entry ${entry} of Secret ${ref.name} holds no certificate` };
+}
+
+/** Returns no certificate when one of them cannot be read. */
+function parseChain(text: string): X509Certificate[] {
   try {
     return certificatesIn(text)
       .split(/(?<=-----END CERTIFICATE-----)\s*/)
       .filter((pem) => pem !== "")
-      .map((pem) => new X509Certificate(pem).raw);
+      .map((pem) => new X509Certificate(pem));
   } catch {
     return []; // the caller reports it
   }
