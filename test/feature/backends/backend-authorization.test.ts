@@ -55,7 +55,7 @@ prove([], "a narrow allow rule does not erase a broad denial, and every requirem
 
 const PROVIDER = "GwBackend spec.ai.groups[].providers[].policies.authorization";
 prove(
-  `${PROVIDER}.policy.matchExpressions[]`,
+  [`${PROVIDER}.policy.matchExpressions[]`, `${PROVIDER}.action`],
   "a provider of a group is called only where its own rules and those of the backend let the request through",
   async (context) => {
     const echo = await startEcho(context);
@@ -70,7 +70,9 @@ spec:
       - providers:
           - {name: one, llma: {model: m}, host: 127.0.0.1, port: ${echo.port}, policies: {authorization: ${rule("Require", '"x-id" in request.headers')}}}
 `;
-    const gateway = await startGateway(context, documents(GATEWAY, backend, route("web", "web")));
+    // What another level allows does not make up for what a rule of the provider requires.
+    const allows = routePolicy("allows", "web", `  backend: {authorization: ${rule("Allow", "true")}}`);
+    const gateway = await startGateway(context, documents(GATEWAY, backend, route("web", "web"), allows));
     const body = JSON.stringify({ model: "m", messages: [{ role: "user", content: "hi" }] });
     const as = async (headers: Readonly<Record<string, string>>): Promise<void> => {
       const json = { "content-type": "application/json", ...headers };

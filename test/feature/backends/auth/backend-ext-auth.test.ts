@@ -14,6 +14,7 @@ import {
   type TestGateway,
 } from "../../../support/gateway/gateway.ts";
 import { prove, type ProofContext } from "../../../support/proofs/prove.ts";
+import { serviceElsewhere } from "../../../support/gateway/service-elsewhere.ts";
 import { startAuthServer } from "../../../support/servers/auth-server.ts";
 import { echoed, startEcho } from "../../../support/servers/echo.ts";
 import { deadPort } from "../../../support/servers/grpc.ts";
@@ -110,6 +111,18 @@ for (const [prefix, objects] of PLACES) {
       const [asked] = seen;
       assert.deepEqual([asked?.url, asked?.body], ["/default/web", "to default/web"]);
       assert.deepEqual([asked?.headers["x-who"], asked?.headers["x-backend"]], ["ann", "default/web"]);
+    },
+  );
+
+  prove(
+    fields("backendRef.namespace", "backendRef.port"),
+    `the server may be a Service of another namespace (${place})`,
+    async (context) => {
+      const echo = await startEcho(context);
+      const { port, seen } = await startChecker(context);
+      const block = "{backendRef: {name: check, namespace: infra, port: 9000}, http: {}}";
+      const gateway = await guarded(context, objects(echo.port, block), port, ...serviceElsewhere(port, "check"));
+      assert.deepEqual([(await call(gateway.url())).status, seen.length, echo.seen.length], [200, 1, 1]);
     },
   );
 

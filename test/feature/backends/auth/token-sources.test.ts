@@ -6,6 +6,7 @@ import { createAuthority, createLeaf } from "../../../../src/lib/certificates/x5
 import { ALL_PLACES, placeRows, type AuthRow, type AuthScene } from "../../../support/gateway/auth-places.ts";
 import { secret } from "../../../support/gateway/backend-auth.ts";
 import { staticBackend } from "../../../support/gateway/gateway.ts";
+import { serviceElsewhere } from "../../../support/gateway/service-elsewhere.ts";
 import { prove } from "../../../support/proofs/prove.ts";
 import type { Echoed } from "../../../support/servers/echo.ts";
 import { validNow } from "../../../support/servers/tls-upstream.ts";
@@ -136,33 +137,6 @@ const SOURCES: readonly AuthRow[] = WAYS.flatMap(({ form, field, at, brings, wri
   },
 ]);
 
-/** Two Services of another namespace that lead to the server, with two ports each, and the permission to name them. */
-const elsewhere = (port: number, ...names: readonly string[]): string[] => [
-  `
-apiVersion: gateway.networking.k8s.io/v1beta1
-kind: ReferenceGrant
-metadata: {name: issuers, namespace: infra}
-spec:
-  from: [${["GwBackend", "GwPolicy", "GwModel"].map((kind) => `{group: gwproxy.dev, kind: ${kind}, namespace: default}`).join(", ")}]
-  to: [{group: "", kind: Service}]
-`,
-  ...names.map(
-    (name) => `
-apiVersion: v1
-kind: Service
-metadata: {name: ${name}, namespace: infra}
-spec: {ports: [{name: other, port: 9001}, {name: http, port: 9000}]}
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {name: ${name}-1, namespace: infra, labels: {kubernetes.io/service-name: ${name}}}
-addressType: IPv4
-endpoints: [{addresses: [127.0.0.1], conditions: {ready: true}}]
-ports: [{name: http, port: ${port}}, {name: other, port: 1}]
-`,
-  ),
-];
-
 /** Asserts that a call proves who the gateway is by an assertion with the certificate. */
 async function assertSigned(form: URLSearchParams | undefined, id: string): Promise<void> {
   const assertion = form?.get("client_assertion") ?? "";
@@ -200,7 +174,7 @@ const SERVERS: readonly AuthRow[] = [
       () => "{oauthTokenExchange: {backendRef: {name: issuer, namespace: infra, port: 9000}, path: /own}}",
       ({ calls }, { headers }) =>
         assert.deepEqual([calls[0]?.path, headers["authorization"]], ["/own", "Bearer minted-1"]),
-      ({ port }) => ({ more: elsewhere(port, "issuer") }),
+      ({ port }) => ({ more: serviceElsewhere(port, "issuer") }),
     ),
   },
   {
@@ -220,7 +194,7 @@ const SERVERS: readonly AuthRow[] = [
         );
         assert.equal(headers["authorization"], "Bearer minted-2");
       },
-      ({ port }) => ({ more: elsewhere(port, "idp", "as") }),
+      ({ port }) => ({ more: serviceElsewhere(port, "idp", "as") }),
     ),
   },
   {
