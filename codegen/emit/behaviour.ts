@@ -38,7 +38,9 @@ function admin(): string {
     "others [delegate](../delegation.md) to has one for each chain of rules that leads to it; `via` lists the chain, parent first, and what is",
     "inherited names its `route`. A rule that delegates has `delegates`, the routes as its backendRefs name them. A rule has",
     "`refuses` when every request to it is answered with that error, and `policies` in [order](order.md), those that run before a route",
-    "is selected (`preRouting`) first. Each has `from` and `lost`: lists of the level (`gateway`, `port`, `listener`, `route`, `rule`, or",
+    "is selected (`preRouting`) first. A rule to an InferencePool with traffic policies has an entry for the pool (`backend`), and one for",
+    "its other backends; where providers of a GwBackend or GwModel lead to the pool, the entry also names what is in front (`behind`).",
+    "Each policy has `from` and `lost`: lists of the level (`gateway`, `port`, `listener`, `backend`, `route`, `rule`, or",
     "`filters` for the rule's own fields) and the `origin`, an object with its field. What lost names the winner (`to`) and the `reason`:",
     "`older` policy of the same level, `moreSpecific` level, or `override` of a less specific one. Settings for backends are not listed.",
   ]);

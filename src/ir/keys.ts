@@ -58,6 +58,11 @@ export function inferencePoolKey(namespace: string, name: string): string {
   return `inferencepool/${namespace}/${name}`;
 }
 
+/** Decides whether `traffic` policies may target the backend with this key. */
+export function acceptsTrafficPolicies(key: string): boolean {
+  return key.startsWith("inferencepool/");
+}
+
 /** Returns the key of the policy that holds a Gateway's client certificate for backends. */
 export function gatewayClientKey(namespace: string, name: string): string {
   return `gateway-client/${namespace}/${name}`;

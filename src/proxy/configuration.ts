@@ -340,6 +340,7 @@ export class Configuration {
           break;
         default:
           this.#options.backends.rebuild(name);
+          for (const route of this.#routes.ofBackend(name)) dirty.routes.add(route);
       }
     }
   }

@@ -37,6 +37,7 @@ import { Catalogs } from "./llm/cost/catalogs.ts";
 import { sealOf } from "./mcp/session/session-keys.ts";
 import { Sessions } from "./mcp/session/sessions.ts";
 import type { Threads } from "./mcp/session/threads.ts";
+import { BackendTraffic } from "./pipeline/backend-traffic.ts";
 import { PolicySet } from "./policies/policy-set.ts";
 import { createConnectionRecorder, meterOf } from "./observability/record-connection.ts";
 import { observeHealth, observePools } from "./observability/observations.ts";
@@ -245,12 +246,14 @@ function createConfiguration(thread: ThreadContext, { upstream, callouts, identi
   });
   const catalogs = new Catalogs();
   const tokens = new Tokens({ log, broker: options.tokenBroker, onFetched: metrics?.credentialFetched });
+  const traffic = new BackendTraffic(policies);
   const backends = new BackendRegistry({
     log,
     catalogs,
     sessions: new Sessions(sealOf(options.sessionKeys ?? []), shared.sessions, Date.now, options.threads),
     upstream,
     policies,
+    traffic: (key) => traffic.of(key),
     expression,
     slots: shared.endpoints,
     locality: options.locality ?? { zone: "", node: "" },

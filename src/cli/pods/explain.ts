@@ -54,13 +54,20 @@ function printRoutes(routes: readonly Json[]): string {
 
 function printRules({ rules }: Json): string {
   return listOf(rules)
-    .map(({ rule, refuses, policies }) => {
-      const head = `  rule ${plain(String(rule))}\n`;
+    .map(({ rule, refuses, policies, backend, behind }) => {
+      const head = `  rule ${plain(String(rule))}${printPlace(backend, behind)}\n`;
       const closed = refuses === undefined ? "" : `    every request is refused: ${plain(String(refuses))}\n`;
       const steps = listOf(policies).map((policy, at) => printPolicy(policy, at + 1));
       return `${head}${closed}${steps.length === 0 ? "    no policies\n" : steps.join("")}`;
     })
     .join("");
+}
+
+/** A rule has an entry for each backend with policies of its own. */
+function printPlace(backend: unknown, behind: unknown): string {
+  if (typeof backend !== "string") return "";
+  const place = typeof behind === "string" ? ` behind ${plain(behind)}, after the policies of the rule` : "";
+  return `, to ${plain(backend)}${place}`;
 }
 
 function printPolicy({ policy, part, preRouting, from, lost }: Json, position: number): string {

@@ -21,6 +21,9 @@ export interface ExplainedPolicy {
 
 interface ExplainedRule {
   readonly rule: string;
+  /** The backend that these policies are for, and the backend of the rule in front of it. */
+  readonly backend?: string;
+  readonly behind?: string;
   readonly refuses?: string;
   readonly policies: readonly ExplainedPolicy[];
 }
@@ -35,6 +38,7 @@ const LEVELS: Readonly<Record<string, string | undefined>> = {
   gateway: "on the Gateway",
   port: "on the port",
   listener: "on the listener",
+  backend: "on the backend",
   route: "on the route",
   rule: "on the rule",
   filters: "",

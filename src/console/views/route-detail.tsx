@@ -88,9 +88,10 @@ function Rule({ rule, explanation }: { readonly rule: RuleData; readonly explana
         <span class="hidden">leads to </span>
         {backends.length === 0 ? "no backend: answers by itself" : backends.join(", ")}
       </p>
-      {groupEqual(explained).map(({ listeners, refuses, policies }) => (
-        <div key={listeners.join()}>
+      {groupEqual(explained).map(({ listeners, refuses, policies, backend, behind }) => (
+        <div key={`${listeners.join()} ${backend} ${behind}`}>
           {explained.length > 1 && <h5>On listener {listeners.join(", ")}</h5>}
+          {backend !== undefined && <h5>{backendText(backend, behind)}</h5>}
           {refuses !== undefined && <p class="notice bad">Every request is refused: {refuses}</p>}
           <PolicyList policies={policies} />
         </div>
@@ -101,11 +102,17 @@ function Rule({ rule, explanation }: { readonly rule: RuleData; readonly explana
 
 type RuleOnListener = ExplainedRoute["rules"][number] & { readonly listener: string };
 
+function backendText(backend: string, behind: string | undefined): string {
+  return behind === undefined ? `To ${backend}` : `To ${backend} behind ${behind}, after the policies of the rule`;
+}
+
 /** Joins listeners on which the rule has the same policies. */
 function groupEqual(
   rules: readonly RuleOnListener[],
 ): (Omit<RuleOnListener, "listener"> & { readonly listeners: readonly string[] })[] {
-  const groups = Map.groupBy(rules, ({ refuses, policies }) => JSON.stringify([refuses, policies]));
+  const groups = Map.groupBy(rules, ({ refuses, policies, backend, behind }) =>
+    JSON.stringify([refuses, policies, backend, behind]),
+  );
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
     return first === undefined ? [] : [{ ...first, listeners: group.map(({ listener }) => listener) }];

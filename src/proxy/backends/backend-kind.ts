@@ -21,6 +21,13 @@ export function isAgent({ kind }: Backend): boolean {
   return kind.case === "a2a" || (kind.case === "service" && kind.value.a2a);
 }
 
+/** Returns the keys of the backends that the providers of an `ai` backend lead to. */
+export function backendsBehind(kind: Backend["kind"] | undefined): readonly string[] {
+  if (kind?.case !== "ai") return [];
+  const keys = kind.value.groups.flatMap(({ providers }) => providers.map(({ backend }) => backend));
+  return [...new Set(keys.filter((key) => key !== ""))];
+}
+
 /** Returns the settings of a backend that are in force where the configuration has none. */
 export function defaultsOf({ kind }: Backend): BackendSettings | undefined {
   return kind.case === "agentRuntime" ? AGENT_RUNTIME_DEFAULTS : undefined;

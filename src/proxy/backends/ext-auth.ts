@@ -4,6 +4,7 @@
  */
 import type { ExtAuth } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Exchange, Reply, RoutedExchange } from "../exchange/exchange.ts";
+import { rememberRequest } from "../exchange/restore-request.ts";
 import { compileCheck, decide, refuse, type Check } from "../policies/ext-auth/check.ts";
 import type { BackendDeps } from "./handler.ts";
 
@@ -41,14 +42,12 @@ export class BackendExtAuth {
   async guard(exchange: RoutedExchange, send: () => Promise<Reply>): Promise<Reply> {
     if (this.#readsBody) await exchange.bufferRequestBody(exchange.requestLimitBytes);
     restoreMetadata(exchange);
-    const { method, target, host, hostChoice, scheme, requestHeaders } = exchange;
-    const fields = requestHeaders.raw.slice();
+    const restore = rememberRequest(exchange);
     try {
       const verdict = await decide(this.#check, exchange);
       return verdict.allowed ? await send() : refuse(verdict);
     } finally {
-      requestHeaders.raw.splice(0, requestHeaders.raw.length, ...fields);
-      Object.assign(exchange, { method, target, host, hostChoice, scheme });
+      restore();
     }
   }
 }

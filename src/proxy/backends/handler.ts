@@ -19,6 +19,7 @@ import type { Sessions } from "../mcp/session/sessions.ts";
 import type { PickDeps } from "../balancing/pick.ts";
 import type { ConnectionSettings, UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import type { EndpointState } from "../balancing/endpoints.ts";
+import type { Admit } from "./admission.ts";
 import type { EndpointPicker } from "./inference-pool/picker.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";
 import type { RequestAuth, SigningScope } from "../upstream/auth.ts";
@@ -102,6 +103,11 @@ export interface BackendDeps extends EndpointDeps {
    * @throws ProxyError backend_invalid, endpoint_unavailable
    */
   readonly destination: (backendKey: string) => ResolvedEndpoint;
+  /**
+   * Returns what the traffic policies on another backend do with an attempt that goes there; undefined when none
+   * targets it.
+   */
+  readonly traffic: (backendKey: string) => Admit | undefined;
   /**
    * Picks an endpoint of a Service, or the one of this name, even when it is ejected.
    * @returns undefined when the Service no longer has the endpoint of this name

@@ -36,7 +36,7 @@ import { admitted, compileAdmission } from "./admission.ts";
 import { AuthCompiler } from "./auth/index.ts";
 import { placeOfAuth, printObject } from "./auth/place.ts";
 import { beginCall, compileOwnDestination, type CompiledDestination } from "./own-call.ts";
-import { defaultsOf, isAgent, protocolOf, subtypeOf } from "./backend-kind.ts";
+import { backendsBehind, defaultsOf, isAgent, protocolOf, subtypeOf } from "./backend-kind.ts";
 import { backendName } from "./backend-name.ts";
 import type { PickDeps } from "../balancing/pick.ts";
 import { connectionOf, type UpstreamTarget } from "../upstream/dial/connection-settings.ts";
@@ -93,6 +93,8 @@ export interface RegistryOptions extends PickDeps {
   readonly replica: string;
   /** Fetched credentials for backends. */
   readonly tokens: Tokens;
+  /** See BackendDeps. */
+  readonly traffic: BackendDeps["traffic"];
   /** Opens the services that prompt guards call, and token endpoints. */
   readonly callouts: () => Pick<Callouts, "open" | "openTarget">;
   /** Creates the meter of a backend; undefined when calls are not counted. @param name the backend's name in metrics */
@@ -219,6 +221,11 @@ export class BackendRegistry {
     return { name: backendName(key), type: type === "models" ? "ai" : type };
   }
 
+  /** Returns the keys of the backends that the providers of a backend lead to, for operators. */
+  behind(key: string): readonly string[] {
+    return [...backendsBehind(this.#backends.get(key)?.kind), ...this.models.backendsBehind(key)];
+  }
+
   #build(key: string, outer: BackendHandle["outer"]): Pick<BackendHandle, "info" | "handler"> {
     const message = this.#backends.get(key);
     const { name, type } = this.identityOf(key);
@@ -256,7 +263,7 @@ export class BackendRegistry {
   }
 
   #deps(message: Backend, outer: BackendHandle["outer"]): BackendDeps {
-    const { log, upstream, policies, expression, random, nowMs, identities, meterOf, catalogs, sessions } =
+    const { log, upstream, policies, expression, random, nowMs, identities, meterOf, catalogs, sessions, traffic } =
       this.#options;
     const { key } = message;
     return {
@@ -271,6 +278,7 @@ export class BackendRegistry {
       record: (name) => this.#records.of(key, name),
       log,
       upstream,
+      traffic,
       settings: (section, inline, defaults) => {
         this.#refuseIfClosed(key, section);
         const levels = [

@@ -7,6 +7,7 @@
 import type { AiBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { SessionKey } from "../balancing/affinity.ts";
 import { traceSelection, type NamedEndpoint } from "../balancing/trace-selection.ts";
+import type { Admit } from "../backends/admission.ts";
 import type { BackendDeps, BackendHandler } from "../backends/handler.ts";
 import type { Outgoing } from "../backends/transformation.ts";
 import type { Body } from "../exchange/body.ts";
@@ -89,8 +90,26 @@ export function callProvider(
 ): Promise<Reply> {
   const { node, admit } = endpoint;
   exchange.backend = { name: exchange.backend?.name ?? node.name, type: "ai", protocol: "llm" };
+  const traffic = endpoint.traffic();
+  if (traffic !== undefined) return callGoverned(exchange, endpoint, choice, { ...deps, traffic });
   if (admit === undefined) return callAdmitted(exchange, endpoint, choice, deps);
   return admit(exchange, () => callAdmitted(exchange, endpoint, choice, deps));
+}
+
+/** Calls a provider after the traffic policies of the pool behind it, which may write another body than was read. */
+function callGoverned(
+  exchange: RoutedExchange,
+  endpoint: Endpoint,
+  choice: ProviderChoice,
+  deps: ProviderDeps & { readonly traffic: Admit },
+): Promise<Reply> {
+  const { requestBody } = exchange;
+  const call = (): Promise<Reply> => {
+    const isSame = exchange.requestBody === requestBody;
+    return callAdmitted(exchange, endpoint, isSame ? choice : { ...choice, body: undefined, renamed: undefined }, deps);
+  };
+  const { admit } = endpoint;
+  return deps.traffic(exchange, admit === undefined ? call : () => admit(exchange, call));
 }
 
 async function callAdmitted(

@@ -8,7 +8,7 @@ import type { CompiledPolicy, CompiledUnit } from "../policies/policy-set.ts";
 import type { InlineFilters } from "./compose.ts";
 import { selectUnits, type LossReason, type Selection, type Slot } from "./select-units.ts";
 
-type Level = "gateway" | "port" | "listener" | "route" | "rule" | "filters";
+type Level = "gateway" | "port" | "listener" | "backend" | "route" | "rule" | "filters";
 
 /** The policies of one level. "filters" are the own filters and fields of a route that delegates. */
 export interface ExplainedLevel {
@@ -50,9 +50,9 @@ interface SlotState {
 /**
  * Returns the policies of a rule in the order in which they run.
  * @param levels from the least specific to the most specific
- * @param inline what the rule itself sets
+ * @param inline what the rule itself sets; undefined where no rule is involved
  */
-export function explainPolicies(levels: readonly ExplainedLevel[], inline: InlineFilters): ExplainedPolicy[] {
+export function explainPolicies(levels: readonly ExplainedLevel[], inline?: InlineFilters): ExplainedPolicy[] {
   return [...explainPhase(levels, true, undefined), ...explainPhase(levels, false, inline)];
 }
 

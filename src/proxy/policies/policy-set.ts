@@ -22,6 +22,7 @@ import type { RoutedExchange } from "../exchange/exchange.ts";
 import { POLICIES, type KnownUnit, type PolicyMessages, type PolicyName, type Unit } from "./index.ts";
 import type { Kept, Middleware, PolicyDeps } from "./policy.ts";
 import { compare } from "../../lib/compare.ts";
+import { acceptsTrafficPolicies } from "../../ir/keys.ts";
 
 export interface CompiledUnit {
   /** Unique among all versions of all policies. */
@@ -95,6 +96,15 @@ export class PolicySet {
    */
   at(target: string): readonly CompiledPolicy[] {
     return this.#byTarget.get(target) ?? NONE;
+  }
+
+  /**
+   * Returns the policies with traffic settings that target a backend, oldest first; few kinds of backends may have some.
+   * @param backend its key
+   */
+  trafficOf(backend: string): readonly CompiledPolicy[] {
+    if (!acceptsTrafficPolicies(backend)) return NONE;
+    return this.at(`backend:${backend}`).filter(({ units }) => units.length > 0);
   }
 
   /** Returns the policies that read credentials from the query. */

@@ -36,13 +36,10 @@ export function bindChain(links: readonly Candidate<ChainLink>[], place: ChainPl
   // A chain is never empty.
   const last = links.at(-1) as Candidate<ChainLink>;
   const { routeKey, compiled } = last.rule;
-  const levels = [
-    ...outer,
-    ...chainLevels(
-      links.map(({ rule }) => rule),
-      policies,
-    ),
-  ];
+  const levels = chainLevels(
+    links.map(({ rule }) => rule),
+    policies,
+  );
   const namesHost = place.namesHost || compiled.info.namesHost === true;
   const rewriting = links.findLast(({ rule }) => rule.compiled.filters.middlewares.length > 0) ?? last;
   const mirroring = links.findLast(({ rule }) => rule.compiled.filters.mirrors.length > 0);
@@ -61,7 +58,7 @@ export function bindChain(links: readonly Candidate<ChainLink>[], place: ChainPl
   return {
     ...last,
     match: rewriting.match,
-    rule: bindRule(rule, { policies, backends, routeKey, levels, backendTimeoutMs }),
+    rule: bindRule(rule, { policies, backends, routeKey, outer, levels, backendTimeoutMs }),
   };
 }
 

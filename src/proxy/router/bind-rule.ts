@@ -1,6 +1,12 @@
 /**
  * Binds a compiled rule to a listener: merges and composes its policies, acquires its backends and builds the terminal
  * that picks one by weight. The route tables call this when a route, policy or backend changes, never during a request.
+ *
+ * Traffic policies on a backend, which an InferencePool may have, stand between those of the listener and those of the
+ * route. Each such backend therefore has a chain of its own, and is picked before its chain runs:
+ *
+ *     rule without such a backend: chain ─▶ pick ─▶ call
+ *     rule with one:               pick ─▶ chain of the backend ─▶ call
  */
 import type { HttpRule } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { DebugTrace } from "../exchange/debug-trace.ts";
@@ -36,7 +42,9 @@ export interface RulePlace {
   readonly policies: PolicySet;
   readonly backends: BackendRegistry;
   readonly routeKey: string;
-  /** Policies of the Gateway, listener, route and rule, in this order; those of every route of a chain of delegation. */
+  /** Policies above all routes: those of the Gateway, port and listener. */
+  readonly outer: readonly (readonly CompiledPolicy[])[];
+  /** Policies of the route and of the rule; those of every route of a chain of delegation, parent first. */
   readonly levels: readonly (readonly CompiledPolicy[])[];
   /** Stands in place of the rule's own timeout of a call, where a chain of delegation has one. */
   readonly backendTimeoutMs?: number | undefined;
@@ -46,10 +54,9 @@ export interface RulePlace {
 const RUNTIME_USER = "x-amzn-bedrock-agentcore-runtime-user-id";
 
 export function bindRule(rule: CompiledRule, place: RulePlace): BoundRule {
-  const { message, info, filters } = rule;
-  const chain = compose(place.policies, place.levels, false, inlineOf(filters, place.routeKey, message));
+  const { message, info } = rule;
   const slots: BackendHandle[] = [];
-  const end = terminalOf(rule, place, slots);
+  const { chain, servesMetadata } = bindChainOf(rule, place, slots);
   const keys = new Set(rule.backends.map(({ message: { backend } }) => backend));
   return {
     routeKey: place.routeKey,
@@ -59,9 +66,9 @@ export function bindRule(rule: CompiledRule, place: RulePlace): BoundRule {
     dropClaims({ requestHeaders }) {
       if (slots.some((slot) => slot.info.type === "agentRuntime")) requestHeaders.remove(RUNTIME_USER);
     },
-    servesMetadata: () => chain.servesMetadata || slots.some((slot) => slot.info.type === "mcp"),
+    servesMetadata: () => servesMetadata || slots.some((slot) => slot.info.type === "mcp"),
     info,
-    chain: { middlewares: chain.middlewares, terminal: end, captureBytes: chain.captureBytes, origins: chain.origins },
+    chain,
     backendTimeoutMs: positive(place.backendTimeoutMs ?? message.backendRequestTimeoutMs),
     slots,
   };
@@ -77,34 +84,75 @@ export function inlineOf(
   return { owner, requestHeaders, responseHeaders, cors, requestTimeoutMs, retry, middlewares };
 }
 
-function terminalOf(rule: CompiledRule, place: RulePlace, slots: BackendHandle[]): ChainTerminal {
-  const { invalidReason } = rule.message;
-  if (invalidReason !== "") return failing(invalidReason, "route_invalid");
+interface RuleChain {
+  readonly chain: Chain;
+  readonly servesMetadata: boolean;
+}
+
+function bindChainOf(rule: CompiledRule, place: RulePlace, slots: BackendHandle[]): RuleChain {
+  const { message, filters } = rule;
+  const { policies, outer, levels, routeKey } = place;
+  const chainTo = (terminal: ChainTerminal, ofBackend: readonly CompiledPolicy[] = []): RuleChain => {
+    const inline = inlineOf(filters, routeKey, message);
+    const { servesMetadata, ...chain } = compose(policies, [...outer, ofBackend, ...levels], false, inline);
+    return { chain: { ...chain, terminal }, servesMetadata };
+  };
+  if (message.invalidReason !== "") return chainTo(failing(message.invalidReason, "route_invalid"));
+  const choices = backendChoices(rule, place, slots);
+  if (choices.every(({ traffic }) => traffic.length === 0)) {
+    const pick = createPicker(choices.map(({ weight, terminal }) => ({ weight, value: terminal })));
+    return chainTo((exchange, run) => (pick() ?? withoutBackend)(exchange, run));
+  }
+  const chains = choices.map(({ weight, terminal, traffic }) => ({ weight, value: chainTo(terminal, traffic) }));
+  const pick = createPicker(chains);
+  const none = chainTo(withoutBackend).chain;
+  return {
+    chain: {
+      middlewares: [],
+      captureBytes: undefined,
+      terminal: (_exchange, run) => run.enter(pick()?.chain ?? none),
+    },
+    servesMetadata: chains.some(({ value }) => value.servesMetadata),
+  };
+}
+
+interface BackendChoice {
+  readonly weight: number;
+  readonly terminal: ChainTerminal;
+  /** Traffic policies on the backend. */
+  readonly traffic: readonly CompiledPolicy[];
+}
+
+function backendChoices(rule: CompiledRule, place: RulePlace, slots: BackendHandle[]): BackendChoice[] {
   const shared = mirrorsOf(rule.filters, place, slots);
-  const choices = rule.backends
+  return rule.backends
     .filter(({ message }) => message.group === "")
-    .map(({ message, filters }) => {
+    .map(({ message: { backend, weight, invalidReason }, filters }) => {
       const mirrors = [...shared, ...mirrorsOf(filters, place, slots)];
       return {
-        weight: message.weight,
-        value: backendTerminal(message.backend, message.invalidReason, { filters, mirrors, place, slots }),
+        weight,
+        terminal: backendTerminal(backend, invalidReason, { filters, mirrors, place, slots }),
+        traffic: place.policies.trafficOf(backend),
       };
     });
-  const pick = createPicker(choices);
-  return (exchange, run) => {
-    const chosen = pick();
-    if (chosen === undefined) throw new ProxyError("backend_invalid", { detail: "no backend with a weight" });
-    return chosen(exchange, run);
-  };
+}
+
+function withoutBackend(): never {
+  throw new ProxyError("backend_invalid", { detail: "no backend with a weight" });
 }
 
 function mirrorsOf(
   { mirrors }: CompiledFilters,
-  { policies, backends, levels }: RulePlace,
+  { policies, backends, outer, levels }: RulePlace,
   slots: BackendHandle[],
 ): Mirror[] {
-  return mirrors.map((message) => {
-    const slot = backends.acquire(message.backend, levels);
+  return mirrors.flatMap((message) => {
+    if (policies.trafficOf(message.backend).length > 0) {
+      // Those policies would refuse requests, charge limits or change the answer, and a copy has no client for that.
+      policies.log.warn("mirror left out: traffic policies target its backend", { backend: message.backend });
+      return [];
+    }
+    const slot = backends.acquire(message.backend, [...outer, ...levels]);
     slots.push(slot);
     return new Mirror(message, slot, policies);
   });
@@ -123,7 +171,7 @@ function backendTerminal(
   { filters, mirrors, place, slots }: BackendPlace,
 ): ChainTerminal {
   if (key === "" || invalidReason !== "") return failing(invalidReason, "backend_invalid");
-  const slot = place.backends.acquire(key, place.levels);
+  const slot = place.backends.acquire(key, [...place.outer, ...place.levels]);
   slots.push(slot);
   const call: ChainTerminal = (exchange) => {
     exchange.backend = slot.info;

@@ -18,9 +18,17 @@ export interface ExplainedRoute {
   readonly rules: readonly ExplainedRule[];
 }
 
+/**
+ * The policies of a rule. A rule with backends that traffic policies target has an entry for each of them, and one for
+ * its other backends.
+ */
 interface ExplainedRule {
   /** Name of the rule, or its position; as in the access log. */
   readonly rule: string;
+  /** The backend whose requests get these policies, such as "inferencepool/default/llama"; unset for all others. */
+  readonly backend?: string;
+  /** The backend of the rule whose providers lead to `backend`: the policies run after those of the rule. */
+  readonly behind?: string;
   /** Why every request to the rule is answered with an error, where that is so. */
   readonly refuses?: string;
   /** The routes that the rule delegates to, such as "team/*". */
@@ -33,6 +41,8 @@ export interface ExplainedPlace {
   /** Key of the listener, and the policies of its Gateway, port and of itself. */
   readonly listener: string;
   readonly outer: readonly (readonly CompiledPolicy[])[];
+  /** Returns the keys of the backends behind the providers of a backend. */
+  readonly behind: (backend: string) => readonly string[];
   /** Rules that lead to the route, parent first; empty for a route of the listener itself. */
   readonly via: readonly ChainLink[];
 }
@@ -46,27 +56,46 @@ export function explainRoute({ message, name, rules }: CompiledRoute, place: Exp
     route: `${message.object?.kind ?? "HTTPRoute"} ${name}`,
     listener,
     ...(via.length === 0 ? {} : { via: via.map(({ compiled: { info } }) => `${routeText(info)} rule ${info.rule}`) }),
-    rules: rules.map((rule) => explainRule({ routeKey: message.key, compiled: rule }, place)),
+    rules: rules.flatMap((rule) => explainRule({ routeKey: message.key, compiled: rule }, place)),
   };
 }
 
-function explainRule(link: ChainLink, { policies, outer, via }: ExplainedPlace): ExplainedRule {
-  const { message, info, filters, delegation } = link.compiled;
+function explainRule(link: ChainLink, { policies, outer, via, behind }: ExplainedPlace): ExplainedRule[] {
+  const { message, info, filters, delegation, backends } = link.compiled;
   const links = [...via, link];
-  const levels: ExplainedLevel[] = [
-    ...outer.map((level, at) => ({ level: OUTER[at] ?? "listener", policies: level })),
-    ...chainLevels(links, policies).map((level, at): ExplainedLevel => {
-      const ancestor = via[Math.floor(at / OWN.length)];
-      const route = ancestor === undefined ? {} : { route: routeText(ancestor.compiled.info) };
-      return { level: OWN[at % OWN.length] ?? "rule", ...route, policies: level };
-    }),
-  ];
-  return {
+  const above = outer.map((level, at): ExplainedLevel => ({ level: OUTER[at] ?? "listener", policies: level }));
+  const own = chainLevels(links, policies).map((level, at): ExplainedLevel => {
+    const ancestor = via[Math.floor(at / OWN.length)];
+    const route = ancestor === undefined ? {} : { route: routeText(ancestor.compiled.info) };
+    return { level: OWN[at % OWN.length] ?? "rule", ...route, policies: level };
+  });
+  const explain = (traffic: readonly CompiledPolicy[]): ExplainedRule["policies"] =>
+    explainPolicies(
+      [...above, { level: "backend", policies: traffic }, ...own],
+      inlineOf(filters, link.routeKey, message),
+    );
+  const rule = {
     rule: info.rule,
     ...(message.invalidReason === "" ? {} : { refuses: message.invalidReason }),
     ...(delegation === undefined ? {} : { delegates: delegation.groups.map(({ key }) => groupText(key)) }),
-    policies: explainPolicies(levels, inlineOf(filters, link.routeKey, message)),
   };
+  const keys = [...new Set(backends.map(({ message: { backend } }) => backend))];
+  const governed = keys.filter((key) => policies.trafficOf(key).length > 0);
+  const others = keys.length === 0 || governed.length < keys.length || delegation !== undefined;
+  return [
+    ...governed.map((backend) => ({ ...rule, backend, policies: explain(policies.trafficOf(backend)) })),
+    ...(others ? [{ ...rule, policies: explain([]) }] : []),
+    ...keys.flatMap((key) => behind(key).flatMap((backend) => explainBehind(rule, { key, backend, policies }))),
+  ];
+}
+
+function explainBehind(
+  rule: Pick<ExplainedRule, "rule">,
+  { key, backend, policies }: { readonly key: string; readonly backend: string; readonly policies: PolicySet },
+): ExplainedRule[] {
+  const traffic = policies.trafficOf(backend);
+  if (traffic.length === 0) return [];
+  return [{ ...rule, backend, behind: key, policies: explainPolicies([{ level: "backend", policies: traffic }]) }];
 }
 
 function routeText({ kind, namespace, name }: CompiledRule["info"]): string {

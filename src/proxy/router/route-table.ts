@@ -3,12 +3,14 @@
  * of all levels, and holds the backend handles of the bound rules. `Configuration` puts, places and removes routes.
  */
 import type { Listener } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { acceptsTrafficPolicies } from "../../ir/keys.ts";
 import type { BackendRegistry } from "../backends/registry.ts";
 import type { ListenerTable } from "./listener-table.ts";
 import { routeLevels, type ChainLink } from "./bind-chain.ts";
 import { bindRule, type BoundRule, type RulePlace } from "./bind-rule.ts";
 import type { DelegationTable } from "./delegation.ts";
 import { explainRoute, type ExplainedPlace, type ExplainedRoute } from "./explain-route.ts";
+import type { CompiledFilters } from "../pipeline/filters.ts";
 import type { PolicySet } from "../policies/policy-set.ts";
 import { candidatesOf, type CompiledRoute, type CompiledRule } from "./route.ts";
 
@@ -34,6 +36,8 @@ export class RouteTable {
   readonly #options: RouteTableOptions;
   readonly #routes = new Map<string, LinkedRoute>();
   readonly #ofListener = new Map<string, Set<string>>();
+  /** Keys of routes, by the key of a backend that traffic policies may target. */
+  readonly #ofBackend = new Map<string, Set<string>>();
   /** Keys of routes that delegate, by group. */
   readonly #delegators = new Map<string, Set<string>>();
 
@@ -44,6 +48,11 @@ export class RouteTable {
   /** Returns the keys of routes that name a listener, even one that does not exist yet. */
   ofListener(listener: string): ReadonlySet<string> {
     return this.#ofListener.get(listener) ?? NONE;
+  }
+
+  /** Returns the keys of routes whose chains depend on the traffic policies of a backend. */
+  ofBackend(backend: string): ReadonlySet<string> {
+    return this.#ofBackend.get(backend) ?? NONE;
   }
 
   /** Returns the keys of the listeners that lead to a route, also through routes that delegate to it. */
@@ -68,6 +77,7 @@ export class RouteTable {
     this.#unlink(key);
     this.#routes.set(key, { route, bound: new Map() });
     for (const { listener } of parents) add(this.#ofListener, listener, key);
+    for (const backend of governedBackends(route)) add(this.#ofBackend, backend, key);
     for (const group of groupsOf(route)) add(this.#delegators, group, key);
     this.#options.delegations.join(route);
   }
@@ -83,6 +93,7 @@ export class RouteTable {
     this.#routes.delete(key);
     for (const listener of linked.bound.keys()) this.#options.listeners.get(listener)?.router.remove(key);
     for (const { listener } of linked.route.message.parents) take(this.#ofListener, listener, key);
+    for (const backend of governedBackends(linked.route)) take(this.#ofBackend, backend, key);
     for (const group of groupsOf(linked.route)) take(this.#delegators, group, key);
     this.#options.delegations.leave(linked.route);
     this.#release([...linked.bound.values()].flat());
@@ -115,12 +126,15 @@ export class RouteTable {
    * @param name "namespace/name"
    */
   explain(name: string): ExplainedRoute[] {
-    const { policies } = this.#options;
+    const { policies, backends } = this.#options;
+    const behind = (key: string): readonly string[] => backends.behind(key);
     return [...this.#routes].flatMap(([key, { route }]) =>
       route.name !== name
         ? []
         : this.#waysTo(key).flatMap((via) =>
-            this.#outerOf(via[0]?.routeKey ?? key).map((outer) => explainRoute(route, { ...outer, policies, via })),
+            this.#outerOf(via[0]?.routeKey ?? key).map((outer) =>
+              explainRoute(route, { ...outer, policies, behind, via }),
+            ),
           ),
     );
   }
@@ -171,8 +185,8 @@ export class RouteTable {
 
   #placeOf(rule: CompiledRoute["rules"][number], routeKey: string, listener: Listener): RulePlace {
     const { policies, backends, listeners } = this.#options;
-    const levels = [...listeners.levels(listener), ...routeLevels({ routeKey, compiled: rule }, policies)];
-    return { policies, backends, routeKey, levels };
+    const levels = routeLevels({ routeKey, compiled: rule }, policies);
+    return { policies, backends, routeKey, outer: listeners.levels(listener), levels };
   }
 
   #release(rules: readonly BoundRule[]): void {
@@ -182,6 +196,19 @@ export class RouteTable {
 
 function groupsOf({ rules }: CompiledRoute): Set<string> {
   return new Set(rules.flatMap(({ delegation }) => delegation?.groups.map(({ key }) => key) ?? []));
+}
+
+/** Returns the backends and mirrors of a route that traffic policies may target. */
+function governedBackends({ rules }: CompiledRoute): Set<string> {
+  const keys = rules.flatMap(({ backends, filters }) => [
+    ...backends.map(({ message }) => message.backend),
+    ...[filters, ...backends.map((backend) => backend.filters)].flatMap(mirrorsOf),
+  ]);
+  return new Set(keys.filter(acceptsTrafficPolicies));
+}
+
+function mirrorsOf({ mirrors }: CompiledFilters): string[] {
+  return mirrors.map(({ backend }) => backend);
 }
 
 function delegatesTo({ delegation }: CompiledRule, group: string): boolean {

@@ -1,6 +1,6 @@
 /**
  * The query parameters that hold credentials, by Bind: those that a credential location of any policy names on its
- * Gateway, its listeners or their routes. The access log and traces mask them in every request of the Bind, because a
+ * Gateway, its listeners, their routes or a backend. The access log and traces mask them in every request of the Bind, because a
  * request may be refused before the policy runs, or match no route, and then it is unknown which policy was meant.
  */
 import type { ListenerTable } from "./listener-table.ts";
@@ -63,7 +63,8 @@ export class SecretParameters {
       case "route":
         return routes.listenersOf(name.split("#", 1)[0] ?? "").some(isOnBind);
       default:
-        return false;
+        // Routes may lead to a backend in many ways, so what its policies expect is masked everywhere.
+        return true;
     }
   }
 }

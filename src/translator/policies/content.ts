@@ -78,10 +78,6 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
   const closed = unsupported
     .filter(({ failsClosed }) => failsClosed)
     .map(({ path }) => failClosedUnit(`${path} is not enforced`));
-  if (traffic !== undefined && namesPool(policy.spec)) {
-    report("spec.traffic", POOL_TRAFFIC);
-    closed.push(failClosedUnit("spec.traffic is not enforced on an InferencePool"));
-  }
   return {
     phase,
     override: strategy?.inheritance === "Override",
@@ -93,15 +89,4 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
     remoteJwks: jwks.requests,
     diagnostics,
   };
-}
-
-/**
- * A pool is reached after the traffic policies of its routes have run, so those of its own would be passed over. Until
- * they run in between, such a policy closes the pool: what should protect it must not be left out.
- */
-const POOL_TRAFFIC =
-  "traffic is not enforced on an InferencePool, which answers 500 therefore; target the routes that lead to it";
-
-function namesPool({ targetRefs = [], targetSelectors = [] }: GwPolicy["spec"]): boolean {
-  return [...targetRefs, ...targetSelectors].some(({ kind }) => kind === "InferencePool");
 }

@@ -99,5 +99,7 @@ function usesOfPolicies(
   if (object === undefined) return [];
   const { namespace = "", name, labels = {} } = object.metadata;
   const policies = policiesOn({ kind, namespace, name, section: undefined, labels }, options.policiesByBackend, read);
-  return union(policies.map(({ key }) => read.get(options.contents, key)?.backendUses ?? []));
+  // The traffic settings of a policy run for a pool, and for no other destination.
+  const field = kind === "InferencePool" ? "uses" : "backendUses";
+  return union(policies.map(({ key }) => read.get(options.contents, key)?.[field] ?? []));
 }

@@ -1,6 +1,6 @@
 /**
- * Finds the GwPolicies with a `backend` block that target a Service or GwBackend directly, in order of precedence. The
- * visibility of destinations and remote JWKS use it.
+ * Finds the GwPolicies that target a Service, GwBackend or InferencePool directly, in order of precedence. The visibility
+ * of destinations and remote JWKS use it.
  */
 import type { GwPolicy } from "../../../generated/types/policy.ts";
 import { createdAtMs } from "../../api/refs.ts";
@@ -18,15 +18,16 @@ export interface GovernedBackend {
 
 /**
  * Indexes policies under "Kind/namespace/name" for each backend that they name, and under "Kind/namespace" for each
- * selector.
+ * selector. Without a `backend` block they count on an InferencePool only, the one backend with traffic policies.
  */
 export function indexBackendPolicies(policies: Collection<GwPolicy>): ReadableIndex<GwPolicy> {
   return policies.index(({ metadata, spec }) => {
-    if (spec.backend === undefined) return [];
+    const { backend, targetRefs = [], targetSelectors = [] } = spec;
     const namespace = metadata.namespace ?? "";
+    const counts = ({ kind }: { readonly kind: string }): boolean => backend !== undefined || kind === "InferencePool";
     return [
-      ...(spec.targetRefs ?? []).map(({ kind, name }) => `${kind}/${namespace}/${name}`),
-      ...(spec.targetSelectors ?? []).map(({ kind }) => `${kind}/${namespace}`),
+      ...targetRefs.filter(counts).map(({ kind, name }) => `${kind}/${namespace}/${name}`),
+      ...targetSelectors.filter(counts).map(({ kind }) => `${kind}/${namespace}`),
     ];
   });
 }

@@ -267,30 +267,6 @@ test("a retry continues the list of the picker and does not ask again", async (c
   assert.equal(headers["x-upstream"], "server-1");
 });
 
-test("a policy whose traffic settings target a pool closes it, because they would not be enforced", async (context) => {
-  const policy = `apiVersion: gwproxy.dev/v1alpha1
-kind: GwPolicy
-metadata: {name: guard}
-spec:
-  targetRefs: [{group: inference.networking.k8s.io, kind: InferencePool, name: llama}]
-  traffic: {directResponse: {status: 418}}`;
-  for (const more of [POOL_ROUTE, POOL_CHAT]) {
-    const picker = await startPicker(context, (question) => ({ to: wanted(question) }));
-    const { port } = await startEcho(context);
-    const pool = inferencePool({ ports: [port], picker: picker.port });
-    const gateway = await startGateway(context, documents(GATEWAY, pool, more, policy));
-    const { status } = await call(`${gateway.url()}/v1/chat/completions`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(CHAT),
-    });
-    assert.equal(status, 500);
-    assert.equal(picker.streams(), 0);
-    const [found] = gateway.translator.diagnostics();
-    assert.equal(found?.path, "spec.traffic");
-  }
-});
-
 /** Pods at 127.0.1.x, of which those that the next turn leaves out are terminating. */
 function pods(turn: number): string {
   const here = (at: number, of: number): boolean => (at + of * 7) % 20 < 12;

@@ -199,6 +199,7 @@ export function testDeps(upstream: Upstream): BackendDeps {
     pickerCallout: () => {
       throw new ProxyError("backend_invalid");
     },
+    traffic: () => undefined,
     hostCallout: () => {
       throw new ProxyError("backend_invalid");
     },

@@ -46,6 +46,8 @@ export interface Endpoint extends BalancedEndpoint {
   readonly transformation: BackendTransformation | undefined;
   /** Decides about each call; undefined when every call is allowed. */
   readonly admit: Admit | undefined;
+  /** Returns what the traffic policies of the pool behind the provider do with an attempt; undefined without any. */
+  traffic(): Admit | undefined;
   /** Authenticates requests; undefined when the client's own headers do, or nothing. */
   readonly auth: RequestAuth | undefined;
   /** Returns the call to authenticate. */
@@ -106,6 +108,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
       settings.transformation === undefined ? undefined : new BackendTransformation(settings.transformation, deps),
     policies: compileAiPolicies(settings.ai, deps),
     admit: compileAdmission(settings, deps),
+    traffic: () => (node.backend === "" ? undefined : deps.traffic(node.backend)),
     auth,
     authCall,
     guards: compilePromptGuards(settings.ai?.promptGuard, deps),

@@ -34,6 +34,12 @@ export class ModelStore {
     return backends;
   }
 
+  /** Returns the keys of the Backends that the models of a Backend are served by. */
+  backendsBehind(backend: string): string[] {
+    const keys = this.of(backend).map(({ kind }) => (kind.case === "provider" ? kind.value.backend : ""));
+    return [...new Set(keys.filter((key) => key !== ""))];
+  }
+
   /** Returns the models that a Backend offers. */
   of(backend: string): Model[] {
     return [...this.#models.values()].filter(({ backends }) => backends.includes(backend));
