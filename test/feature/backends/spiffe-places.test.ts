@@ -19,6 +19,7 @@ import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend } f
 import { call, type Answer } from "../../support/clients/http.ts";
 import { startHttp2Upstream } from "../../support/servers/http2-upstream.ts";
 import { startGwproxy } from "../../support/gateway/process.ts";
+import { model, modelRoute, service } from "../../support/gateway/models.ts";
 import { contextOf, prove } from "../../support/proofs/prove.ts";
 import { recordingLog } from "../../support/gateway/silent-log.ts";
 import { createTrustDomain, issueSvid } from "../../support/fixtures/svid.ts";
@@ -42,22 +43,42 @@ spec: {${members}}
 `;
 }
 
-prove(
-  "GwBackend spec.ai.groups[].providers[].policies.tls.certificateSource",
-  "a provider that demands a workload sees the identity",
-  async (context) => {
-    const port = await startWorkload(context, WEB, [OWN]);
-    const agent = await startAgent(context, answerOf(GATE, OWN));
-    const provider = `{name: one, llma: {}, host: 127.0.0.1, port: ${port}, policies: {${SPIFFE}}}`;
-    const llm = backend("llm", `ai: {groups: [{providers: [${provider}]}]}`);
-    const gateway = await startGateway(context, documents(GATEWAY, llm, route("llm", "llm")), settings(agent));
-    const body = JSON.stringify({ model: "m", messages: [{ role: "user", content: "hi" }] });
-    const headers = { "content-type": "application/json" };
-    const answer = await call(gateway.url(), { method: "POST", headers, body });
-    assert.equal(answer.status, 200, answer.body);
-    assert.equal((JSON.parse(answer.body) as Asked).client, `URI:${GATE.id}`);
-  },
-);
+for (const [place, objects] of [
+  [
+    "GwBackend spec.ai.groups[].providers[]",
+    (port: number) => [
+      backend(
+        "llm",
+        `ai: {groups: [{providers: [{name: one, llma: {}, host: 127.0.0.1, port: ${port}, policies: {${SPIFFE}}}]}]}`,
+      ),
+      route("llm", "llm"),
+    ],
+  ],
+  [
+    "GwModel spec",
+    (port: number) => [
+      modelRoute("llm", "", "/"),
+      service("workload", port),
+      model("m", { parents: "{kind: HTTPRoute, name: llm}", to: "workload", more: `policies: {${SPIFFE}}` }),
+    ],
+  ],
+] as const)
+  prove(
+    `${place}.policies.tls.certificateSource`,
+    `a provider that demands a workload sees the identity (${place})`,
+    async (context) => {
+      const port = await startWorkload(context, WEB, [OWN]);
+      const agent = await startAgent(context, answerOf(GATE, OWN));
+      const gateway = await startGateway(context, documents(GATEWAY, ...objects(port)), settings(agent));
+      assert.ok((await gateway.proxy.state()).workloadIdentity, "no request has to wait for an identity");
+      await presentsIdentity(gateway.proxy, GATE);
+      const body = JSON.stringify({ model: "m", messages: [{ role: "user", content: "hi" }] });
+      const headers = { "content-type": "application/json" };
+      const answer = await call(`${gateway.url()}/v1/chat/completions`, { method: "POST", headers, body });
+      assert.equal(answer.status, 200, answer.body);
+      assert.equal((JSON.parse(answer.body) as Asked).client, `URI:${GATE.id}`);
+    },
+  );
 
 prove([], "streams on a connection of HTTP/2 end as they should when the identity changes", async (context) => {
   const serials: string[] = [];

@@ -32,6 +32,13 @@ endpoints: [{addresses: [127.0.0.1], conditions: {ready: true}}]
 `;
 }
 
+/** A Service of another namespace, whose port 80 leads to a port of this machine and whose other port leads nowhere. */
+export function serviceApart(namespace: string, name: string, port: number): string {
+  return service(name, port)
+    .replaceAll("metadata: {", `metadata: {namespace: ${namespace}, `)
+    .replace("[{name: http, port: 80}]", "[{name: other, port: 81}, {name: http, port: 80}]");
+}
+
 interface ModelParts {
   /** Flow YAML of the items of parentRefs. */
   readonly parents?: string;
