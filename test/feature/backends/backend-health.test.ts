@@ -15,11 +15,13 @@ import {
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
 import { call, type Answer } from "../../support/clients/http.ts";
+import { model, modelRoute, service, virtual } from "../../support/gateway/models.ts";
 import { contextOf, prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { replicaService, servicePolicy, startReplicas, type Replica } from "../../support/servers/replicas.ts";
 
 const CONDITION = `unhealthyCondition: 'response.code == 418'`;
 const MANY = 60;
+const ROUTE = "{kind: HTTPRoute, name: models}";
 
 interface Place {
   /** Of the fields in the ledger. */
@@ -59,6 +61,22 @@ const PLACES: readonly Place[] = [
     prefix: "GwBackend spec.ai.groups[].providers[].policies",
     where: "a provider",
     manifests: (replicas, ofProvider) => [aiBackend(replicas, { ofProvider }), route("web", "ai")],
+  },
+  {
+    prefix: "GwModel spec.policies",
+    where: "a model",
+    manifests: (replicas, health) => [
+      modelRoute("models", "", "/"),
+      ...replicas.map(({ name, port }) => service(name, port)),
+      ...replicas.map(({ name }) =>
+        model(name, { parents: ROUTE, to: name, more: `policies: {health: ${health}}, visibility: Internal` }),
+      ),
+      virtual(
+        "m",
+        `failover: {targets: [${replicas.map(({ name }) => `{modelRef: {name: ${name}}, priority: 0}`).join()}]}`,
+        ROUTE,
+      ),
+    ],
   },
 ];
 
@@ -114,7 +132,9 @@ async function stage(context: ProofContext, place: Place, health: string): Promi
     },
     async dumpOfBad() {
       const { endpoints } = await gateway.proxy.state();
-      const found = endpoints.find(({ endpoint }) => ["bad", `127.0.0.1:${bad.port}`].includes(endpoint));
+      // A model is known by its name, and the Service behind it has an endpoint of its own.
+      const names = ["default/bad", "bad", `127.0.0.1:${bad.port}`];
+      const found = names.map((name) => endpoints.find(({ endpoint }) => endpoint === name)).find((each) => each);
       assert.ok(found);
       return found;
     },

@@ -6,6 +6,7 @@ import { ServerCredentials } from "@grpc/grpc-js";
 import { call, parseJson } from "../../support/clients/http.ts";
 import { documents, GATEWAY, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
 import { inferencePool, POOL_CHAT, POOL_ROUTE, type PoolOptions } from "../../support/gateway/inference-pool.ts";
+import { gwModel, modelRoute } from "../../support/gateway/models.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { echoed, startEcho, type Echo } from "../../support/servers/echo.ts";
 import { deadPort, startSocket } from "../../support/servers/grpc.ts";
@@ -179,23 +180,41 @@ for (const [how, start] of FAILURES) {
 
 const CHAT = { model: "llama", messages: [{ role: "user", content: "hello" }] };
 
-prove(
-  ["GwBackend spec.ai.provider.custom.backendRef.kind", "GwBackend spec.ai.provider.custom.backendRef.group"],
-  "a custom provider in front of a pool sends each call to the endpoint that the picker names",
-  async (context) => {
-    const { url, picker } = await withPicker(context, (question) => ({ to: wanted(question) }), {}, [POOL_CHAT]);
-    const { status } = await call(`${url}/v1/chat/completions`, {
-      method: "POST",
-      headers: { "x-want": "1", "content-type": "application/json", authorization: "Bearer secret" },
-      body: JSON.stringify(CHAT),
-    });
-    assert.notEqual(status, 503);
-    const [question] = picker.asked;
-    assert.deepEqual(parseJson(question?.body ?? ""), CHAT);
-    assert.equal(question?.headers["authorization"], undefined);
-    assert.deepEqual(picker.served, [question?.subset[1]]);
-  },
+const TO_POOL = "backendRef: {group: inference.networking.k8s.io, kind: InferencePool, name: llama}";
+const MEMBER_CHAT = POOL_CHAT.replace(
+  /provider:[^]*?name: llama}/,
+  `groups: [{providers: [{name: one, custom: {formats: [{type: Completions}], ${TO_POOL}}}]}]`,
 );
+const MODEL_CHAT = documents(
+  modelRoute("web", "", "/"),
+  gwModel(
+    "llama",
+    `parentRefs: [{kind: HTTPRoute, name: web}], provider: custom, custom: {formats: [{type: Completions}], ${TO_POOL}}`,
+  ),
+);
+
+for (const [place, objects] of [
+  ["GwBackend spec.ai.provider", POOL_CHAT],
+  ["GwBackend spec.ai.groups[].providers[]", MEMBER_CHAT],
+  ["GwModel spec", MODEL_CHAT],
+] as const)
+  prove(
+    [`${place}.custom.backendRef.kind`, `${place}.custom.backendRef.group`],
+    `a custom provider in front of a pool sends each call to the endpoint that the picker names (${place})`,
+    async (context) => {
+      const { url, picker } = await withPicker(context, (question) => ({ to: wanted(question) }), {}, [objects]);
+      const { status } = await call(`${url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { "x-want": "1", "content-type": "application/json", authorization: "Bearer secret" },
+        body: JSON.stringify(CHAT),
+      });
+      assert.notEqual(status, 503);
+      const [question] = picker.asked;
+      assert.deepEqual(parseJson(question?.body ?? ""), CHAT);
+      assert.equal(question?.headers["authorization"], undefined);
+      assert.deepEqual(picker.served, [question?.subset[1]]);
+    },
+  );
 
 test("what a picker answers in place of a model reaches the client in its format", async (context) => {
   const immediate = { status: { code: 429 }, body: Buffer.from("shed") };

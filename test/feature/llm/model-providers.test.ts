@@ -1,11 +1,21 @@
 /** The providers of GwModels: the addresses that their settings lead to, their credentials, TLS and headers. */
 import assert from "node:assert/strict";
 import type { ServerOptions } from "node:https";
-import { documents, pemObject, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
-import { gwModel, model, MODEL_GATEWAY, serveModels, service, virtual } from "../../support/gateway/models.ts";
+import { FOREIGN, namesForeign } from "../../support/fixtures/foreign-secret.ts";
+import { documents, pemObject, startGateway, staticBackend, type TestGateway } from "../../support/gateway/gateway.ts";
+import {
+  gwModel,
+  model,
+  MODEL_GATEWAY,
+  serveModels,
+  service,
+  serviceApart,
+  virtual,
+} from "../../support/gateway/models.ts";
 import { call, parseJson, type Answer } from "../../support/clients/http.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { echoed, startEcho } from "../../support/servers/echo.ts";
+import { startForwardProxy } from "../../support/servers/forward-proxy.ts";
 import { startNamedVendors } from "../../support/servers/llm/named-vendors.ts";
 import { createSelfSigned, startTlsUpstream, type Handshake } from "../../support/servers/tls-upstream.ts";
 
@@ -174,7 +184,7 @@ async function serveTls(
   names: readonly string[],
   blocks: Readonly<Record<string, string>>,
   { server = {}, objects = [] }: { readonly server?: ServerOptions; readonly objects?: readonly string[] } = {},
-): Promise<(name: string) => Promise<Handshake | number>> {
+): Promise<{ readonly gateway: TestGateway; ask(name: string): Promise<Handshake | number> }> {
   const upstream = await startTlsUpstream(context, names, server);
   const models = Object.entries(blocks).map(([name, tls]) =>
     model(name, { to: "far", more: `policies: {tls: ${tls}}` }),
@@ -190,9 +200,12 @@ async function serveTls(
       ...models,
     ),
   );
-  return async (name) => {
-    const { status, body } = await chat(gateway, name);
-    return status === 200 ? (parseJson(body) as Handshake) : status;
+  return {
+    gateway,
+    async ask(name) {
+      const { status, body } = await chat(gateway, name);
+      return status === 200 ? (parseJson(body) as Handshake) : status;
+    },
   };
 }
 
@@ -207,7 +220,7 @@ prove(
   "the provider of a model is greeted and checked as its TLS settings say",
   async (context) => {
     const trust = "caCertificateRefs: [{kind: Secret, name: bundle, key: vendor.pem}]";
-    const ask = await serveTls(context, ["inner.test"], {
+    const { ask } = await serveTls(context, ["inner.test"], {
       named: `{sni: inner.test, ${trust}}`,
       listed: `{verifySubjectAltNames: [x.test, inner.test], ${trust}}`,
       other: `{verifySubjectAltNames: [x.test], ${trust}}`,
@@ -231,10 +244,24 @@ prove(
     const server = { requestCert: true, rejectUnauthorized: true, ca: client.certificate };
     const secret = pemObject("Secret", "client", { "tls.crt": client.certificate, "tls.key": client.key });
     const blocks = { shown: `{mtlsCertificateRef: [{name: client}], ${TRUST}}`, missing: `{${TRUST}}` };
-    const ask = await serveTls(context, ["inner.test"], blocks, { server, objects: [secret] });
+    const { ask } = await serveTls(context, ["inner.test"], blocks, { server, objects: [secret] });
     const shown = await ask("shown");
     assert.equal(typeof shown === "number" ? shown : shown.client, "gwproxy client");
     assert.equal(await ask("missing"), 503);
+  },
+);
+
+prove(
+  ["group", "kind"].map((name) => `${TLS}.mtlsCertificateRef[].${name}`),
+  "a Secret does not stand in for a model's client certificate of a kind that nobody knows",
+  async (context) => {
+    const client = createSelfSigned("gwproxy client");
+    const secret = pemObject("Secret", "client", { "tls.crt": client.certificate, "tls.key": client.key });
+    const blocks = { foreign: `{mtlsCertificateRef: [{name: client, ${FOREIGN}}], ${TRUST}}`, sound: `{${TRUST}}` };
+    const { ask, gateway } = await serveTls(context, ["inner.test"], blocks, { objects: [secret] });
+    assert.equal(await ask("foreign"), 404, "it is not offered");
+    assert.equal(typeof (await ask("sound")), "object");
+    namesForeign(gateway);
   },
 );
 
@@ -247,7 +274,7 @@ prove(
       shared: `{keyExchangeGroups: [X25519, P-384], ${TRUST}}`,
       apart: `{keyExchangeGroups: [X25519, P-256], ${TRUST}}`,
     };
-    const ask = await serveTls(context, ["inner.test"], blocks, { server: { ecdhCurve: "P-384" } });
+    const { ask } = await serveTls(context, ["inner.test"], blocks, { server: { ecdhCurve: "P-384" } });
     const listed = await ask("listed");
     assert.deepEqual(typeof listed === "number" ? listed : listed.protocols, ["custom", "http/1.1"]);
     assert.equal(typeof (await ask("shared")), "object");
@@ -255,27 +282,52 @@ prove(
   },
 );
 
+const TUNNEL = `${SPEC}.policies.tunnel.backendRef`;
+
+prove(
+  [
+    ...["group", "kind", "name", "namespace", "port"].map((name) => `${TUNNEL}.${name}`),
+    `${SPEC}.custom.backendRef.port`,
+  ],
+  "a model is reached through the proxy that its block names",
+  async (context) => {
+    const upstream = await startEcho(context, { tag: "vendor" });
+    const proxy = await startForwardProxy(context);
+    const through = (ref: string): string => `policies: {tunnel: {backendRef: ${ref}}}`;
+    const { ask } = await serveModels(
+      context,
+      serviceApart("default", "vendor", upstream.port),
+      serviceApart("egress", "proxies", proxy.port),
+      staticBackend("proxy", proxy.port),
+      model("backend", { to: "vendor", more: through("{group: gwproxy.dev, kind: GwBackend, name: proxy}") }),
+      model("service", { to: "vendor", more: through("{name: proxies, namespace: egress, port: 80}") }),
+    );
+    for (const name of ["backend", "service"]) assert.equal((await ask(name)).headers["x-upstream"], "vendor", name);
+    const asked = `POST http://127.0.0.1:${upstream.port}/v1/chat/completions`;
+    assert.deepEqual(proxy.asked, [asked, asked]);
+  },
+);
+
 const CALLOUT = `${SPEC}.virtualModel.callout`;
 
 prove(
-  [...["group", "kind", "port"].map((name) => `${CALLOUT}.backendRef.${name}`), `${CALLOUT}.cache.maxEntries`],
+  [
+    ...["group", "kind", "namespace", "port"].map((name) => `${CALLOUT}.backendRef.${name}`),
+    `${CALLOUT}.cache.maxEntries`,
+  ],
   "answers of a service that chooses models are kept up to a number",
   async (context) => {
     const chooser = await startEcho(context);
     const cache = `cache: {key: ["llmRequest.user"], ttl: 1h, maxEntries: 1}`;
     const callout = (to: string, more: string): string =>
       `callout: {backendRef: ${to}, transformation: {model: "'m'"}${more}}`;
-    const twoPorts = service("ports", chooser.port).replace(
-      "[{name: http, port: 80}]",
-      "[{name: other, port: 81}, {name: http, port: 80}]",
-    );
     const { asked } = await serveModels(
       context,
       staticBackend("chooser", chooser.port),
-      twoPorts,
+      serviceApart("apart", "ports", chooser.port),
       model("m"),
       virtual("auto", callout("{group: gwproxy.dev, kind: GwBackend, name: chooser, port: 80}", `, ${cache}`)),
-      virtual("by-port", callout("{name: ports, port: 80}", "")),
+      virtual("by-port", callout("{name: ports, namespace: apart, port: 80}", "")),
     );
     for (const user of ["a", "a", "b", "a"]) assert.equal(await asked("auto", { body: { user } }), "one m");
     assert.equal(chooser.seen.length, 3, "the entry of b has taken the place of the one of a");

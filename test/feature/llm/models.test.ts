@@ -4,7 +4,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
 import { test } from "node:test";
-import { documents } from "../../support/gateway/gateway.ts";
+import { documents, startGateway } from "../../support/gateway/gateway.ts";
 import {
   gwModel,
   model,
@@ -13,6 +13,7 @@ import {
   readRefusal,
   serveModels,
   service,
+  serviceApart,
   virtual,
 } from "../../support/gateway/models.ts";
 import { call, parseJson } from "../../support/clients/http.ts";
@@ -54,6 +55,30 @@ prove(
     assert.equal(await asked("by-port", { port: 8081 }), "one by-port");
     assert.equal((await ask("by-section", { port: 8080 })).status, 404);
     assert.equal((await ask("by-port", { port: 8080 })).status, 404);
+  },
+);
+
+prove(
+  [`${SPEC}.parentRefs[].group`, `${SPEC}.parentRefs[].namespace`],
+  "a model may name a Gateway of another namespace that takes models of all of them",
+  async (context) => {
+    const one = await startEcho(context, { tag: "one" });
+    const apart = model("away", { parents: "{group: gateway.networking.k8s.io, name: gw, namespace: default}" });
+    const open = MODEL_GATEWAY.replaceAll("allowedRoutes: {", "allowedRoutes: {namespaces: {from: All}, ");
+    const gateway = await startGateway(
+      context,
+      documents(
+        open,
+        serviceApart("apart", "one", one.port),
+        apart.replace("metadata: {", "metadata: {namespace: apart, "),
+      ),
+    );
+    const { status } = await call(`${gateway.url()}/v1/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ model: "away", messages: [{ role: "user", content: "hi" }] }),
+    });
+    assert.deepEqual([status, one.seen.length], [200, 1]);
   },
 );
 

@@ -187,6 +187,7 @@ const SECOND_VALUES: Readonly<Record<string, ChangeValue>> = {
   "transformations[].expression": to('"other"'),
   baseURL: to("http://other.test:8000"),
   "custom.backendRef.name": swap("one", "two"),
+  "parentRefs[].group": to("other.example"),
   "parentRefs[].kind": swap("HTTPRoute", "Gateway"),
   "parentRefs[].name": to("other"),
   "parentRefs[].port": swap(8080, 8081),
