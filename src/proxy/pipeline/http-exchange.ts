@@ -133,6 +133,8 @@ export class HttpExchange implements ReportedExchange {
   retry: RoutedExchange["retry"] = undefined;
   tried: RoutedExchange["tried"] = undefined;
   attempt: RoutedExchange["attempt"] = undefined;
+  /** Position in the list of requests in progress; -1 when it is not there. */
+  taskIndex = -1;
   /** Notified when the deadline passes: the listener knows how much of the response was sent. */
   deadlineWatcher: DeadlineWatcher | undefined = undefined;
   #host: string;
