@@ -25,6 +25,7 @@ import { serviceDefinition } from "../../lib/grpc.ts";
 import { GATEWAY_METADATA, MAX_MESSAGE_BYTES } from "../limits.ts";
 import type { RejectedResource } from "../nack.ts";
 import { ReloadableCredentials, type ServerCertificate } from "./credentials.ts";
+import type { TypeSync } from "./session-sync.ts";
 import { DiscoveryRequestError, Session, type AckedResource } from "./session.ts";
 
 /**
@@ -70,6 +71,19 @@ export interface XdsServerOptions {
   readonly onClose?: (gateway: string, stream: StreamId) => void;
 }
 
+/** A data plane that is connected, as the dump of the controller shows it. */
+export interface ConnectedDataPlane {
+  /** "namespace/name" */
+  readonly gateway: string;
+  /** What the data plane calls itself. */
+  readonly node: string;
+  readonly peer: string;
+  /** RFC 3339. */
+  readonly connectedAt: string;
+  /** By the URL of each type of resources. */
+  readonly sync: Readonly<Record<string, TypeSync>>;
+}
+
 export interface XdsServer {
   /** @returns the bound port, which the system chose when port 0 was requested */
   listen(address: { host: string; port: number }): Promise<number>;
@@ -79,14 +93,25 @@ export interface XdsServer {
   connected(gateway: string): number;
   /** Returns that number for each Gateway that has any. */
   connections(): Iterable<readonly [gateway: string, dataPlanes: number]>;
+  dataPlanes(): ConnectedDataPlane[];
   stop(): void;
 }
 
 type Call = ServerDuplexStream<DeltaDiscoveryRequest, DeltaDiscoveryResponse>;
 
+interface Connection extends Omit<ConnectedDataPlane, "sync"> {
+  readonly session: Session;
+}
+
+/** The connections of each Gateway that has any. */
+type Connections = Map<string, Set<Connection>>;
+
+/** Limit of the name of a node, which the data plane chooses; names in Kubernetes have at most 253 characters. */
+const MAX_NODE_LENGTH = 253;
+
 export function createXdsServer(options: XdsServerOptions): XdsServer {
   const credentials = options.tls === undefined ? undefined : new ReloadableCredentials(options.tls);
-  const connections = new Map<string, number>();
+  const connections: Connections = new Map();
   const server = new Server({
     "grpc.max_receive_message_length": MAX_MESSAGE_BYTES,
     "grpc.max_send_message_length": MAX_MESSAGE_BYTES,
@@ -106,8 +131,12 @@ export function createXdsServer(options: XdsServerOptions): XdsServer {
       if (credentials === undefined) throw new TypeError("the discovery server was made without TLS");
       credentials.replace(certificate);
     },
-    connected: (gateway) => connections.get(gateway) ?? 0,
-    connections: () => connections.entries(),
+    connected: (gateway) => connections.get(gateway)?.size ?? 0,
+    connections: () => Array.from(connections, ([gateway, { size }]): [string, number] => [gateway, size]),
+    dataPlanes: () =>
+      [...connections.values()].flatMap((all) =>
+        Array.from(all, ({ session, ...named }) => ({ ...named, sync: session.sync() })),
+      ),
     stop() {
       either?.close();
       server.forceShutdown();
@@ -141,7 +170,7 @@ function bindEither(listener: NetServer, host: string, port: number): Promise<nu
 }
 
 /** Serves one stream. Requests wait until the first one has been authorized. */
-function serveStream(call: Call, options: XdsServerOptions, connections: Map<string, number>): void {
+function serveStream(call: Call, options: XdsServerOptions, connections: Connections): void {
   const { log } = options;
   let opening: Promise<Session | undefined> | undefined;
   let release = (): void => {};
@@ -168,7 +197,7 @@ function serveStream(call: Call, options: XdsServerOptions, connections: Map<str
     }
     // The client may have gone during the authorization; then nothing must be subscribed for it.
     if (over) return undefined;
-    const started = startSession(call, gateway, options, connections);
+    const started = startSession(call, { gateway, node: node?.id ?? "" }, options, connections);
     release = started.release;
     log.info("a data plane connected", { gateway, node: node?.id, peer: call.getPeer() });
     return started.session;
@@ -195,9 +224,9 @@ function serveStream(call: Call, options: XdsServerOptions, connections: Map<str
 
 function startSession(
   call: Call,
-  gateway: string,
+  { gateway, node }: { readonly gateway: string; readonly node: string },
   { feed, log, onAck, onNack, onClose }: XdsServerOptions,
-  connections: Map<string, number>,
+  connections: Connections,
 ): { session: Session; release: () => void } {
   const stream: StreamId = Symbol(gateway);
   const session = new Session(
@@ -217,7 +246,15 @@ function startSession(
   // No change can be lost between snapshot and subscription, because both run in the same turn of the event loop.
   session.update({ set: feed.snapshot(gateway), removed: [] });
   const unsubscribe = feed.subscribe(gateway, (update) => session.update(update));
-  connections.set(gateway, (connections.get(gateway) ?? 0) + 1);
+  const connection: Connection = {
+    gateway,
+    node: node.slice(0, MAX_NODE_LENGTH),
+    peer: call.getPeer(),
+    connectedAt: new Date().toISOString(),
+    session,
+  };
+  const siblings = connections.get(gateway) ?? new Set();
+  connections.set(gateway, siblings.add(connection));
   let released = false;
   return {
     session,
@@ -226,9 +263,8 @@ function startSession(
       released = true;
       unsubscribe();
       session.close();
-      const left = (connections.get(gateway) ?? 1) - 1;
-      if (left === 0) connections.delete(gateway);
-      else connections.set(gateway, left);
+      siblings.delete(connection);
+      if (siblings.size === 0) connections.delete(gateway);
       log.info("a data plane disconnected", { gateway });
       onClose?.(gateway, stream);
     },

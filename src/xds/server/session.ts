@@ -22,6 +22,7 @@ import type { Logger } from "../../lib/log.ts";
 import { encodeResource, typeOfUrl, typeUrlOf } from "../codec.ts";
 import { decodeNack, type RejectedResource } from "../nack.ts";
 import { planPush, resourcesOf, type Step } from "./delta.ts";
+import { Answers, type TypeSync } from "./session-sync.ts";
 import { Subscription } from "./subscriptions.ts";
 
 /** Reports a request that a conforming client never sends. It ends the stream. */
@@ -53,6 +54,7 @@ export class Session {
   readonly #subscriptions = new Map<ResourceType, Subscription>();
   readonly #unanswered = new Set<ResourceType>();
   readonly #outstanding = new Map<string, Step>();
+  readonly #answers = new Map<ResourceType, Answers>();
   #nonce = 0;
   #full = false;
   #scheduled: NodeJS.Immediate | undefined;
@@ -71,6 +73,7 @@ export class Session {
     }
     for (const { type, key } of removed) {
       this.#resources(type).delete(key);
+      this.#answers.get(type)?.removed(key);
       this.#subscriptions.get(type)?.mark(key);
     }
     this.#schedule();
@@ -90,6 +93,23 @@ export class Session {
     this.#schedule();
   }
 
+  /** Returns how far the data plane is, by the URL of each type that it has subscribed to. */
+  sync(): Record<string, TypeSync> {
+    const unanswered = new Map<ResourceType, number>();
+    for (const { type, set } of this.#outstanding.values())
+      unanswered.set(type, (unanswered.get(type) ?? 0) + set.length);
+    return Object.fromEntries(
+      Array.from(this.#subscriptions.keys(), (type): [string, TypeSync] => [
+        typeUrlOf(type),
+        {
+          resources: resourcesOf(this.#state, type).size,
+          unanswered: unanswered.get(type) ?? 0,
+          ...this.#answersOf(type).read(),
+        },
+      ]),
+    );
+  }
+
   close(): void {
     this.#closed = true;
     clearImmediate(this.#scheduled);
@@ -99,6 +119,17 @@ export class Session {
     let resources = this.#state.get(type);
     if (resources === undefined) this.#state.set(type, (resources = new Map()));
     return resources;
+  }
+
+  #answersOf(type: ResourceType): Answers {
+    let answers = this.#answers.get(type);
+    if (answers === undefined) this.#answers.set(type, (answers = new Answers()));
+    return answers;
+  }
+
+  #acked(type: ResourceType, resources: readonly AckedResource[]): void {
+    this.#answersOf(type).acked(resources.map(({ key }) => key));
+    this.#output.acked(resources);
   }
 
   #subscribe(type: ResourceType, request: DeltaDiscoveryRequest): void {
@@ -116,7 +147,7 @@ export class Session {
     }
     // Resources kept from an earlier stream were applied then. They are not sent again, so no other acknowledgement
     // would come.
-    if (kept.length > 0) this.#output.acked(kept);
+    if (kept.length > 0) this.#acked(type, kept);
     this.#schedule();
   }
 
@@ -142,8 +173,14 @@ export class Session {
     const refused = errorDetail === undefined ? [] : decodeNack(errorDetail, step.type, keys);
     const bad = new Set(refused.map(({ key }) => key));
     const acked = step.set.filter(({ key }) => !bad.has(key));
-    if (acked.length > 0) this.#output.acked(acked.map(({ type, key, version }) => ({ type, key, version })));
-    if (refused.length > 0) this.#output.nacked(refused);
+    if (acked.length > 0)
+      this.#acked(
+        step.type,
+        acked.map(({ type, key, version }) => ({ type, key, version })),
+      );
+    if (refused.length === 0) return;
+    this.#answersOf(step.type).refused(refused);
+    this.#output.nacked(refused);
   }
 
   #schedule(): void {

@@ -4,7 +4,7 @@ import type { Resource } from "../../../src/ir/resource.ts";
 import { createXdsClient, type XdsClient, type XdsClientOptions } from "../../../src/xds/client/connection.ts";
 import type { RejectedResource } from "../../../src/xds/nack.ts";
 import { createXdsServer, type XdsServer, type XdsServerOptions } from "../../../src/xds/server/discovery.ts";
-import { SEND_ORDER } from "../../../src/xds/codec.ts";
+import { SEND_ORDER, typeUrlOf } from "../../../src/xds/codec.ts";
 import type { AckedResource } from "../../../src/xds/server/session.ts";
 import { selfSigned } from "./certificate.ts";
 import { backend, dataPlane, endpoints, keysOf, listener, policy, quiet, route, testFeed, watch } from "./resources.ts";
@@ -145,11 +145,22 @@ test("a refused resource is named to the controller, and the rest of the respons
     { type: "Policy", key: "policy/a/bad", reason: "units[0]: the expression does not compile\nline 2" },
   ]);
   assert.deepEqual(running.acked.map(({ key }) => key).sort(), ["httproute/a/r", "policy/a/good"]);
+  const [connected, ...others] = running.server.dataPlanes();
+  assert.deepEqual([connected?.gateway, others.length], [GATEWAY, 0]);
+  const policies = connected?.sync[typeUrlOf("Policy")];
+  assert.deepEqual([policies?.resources, policies?.unanswered], [2, 0]);
+  assert.notEqual(policies?.acknowledgedAt, null);
+  assert.deepEqual(
+    policies?.refused.map(({ key, reason }) => [key, reason]),
+    [["policy/a/bad", "units[0]: the expression does not compile\nline 2"]],
+  );
+  assert.equal(connected?.sync[typeUrlOf("Bind")]?.acknowledgedAt, null, "nothing of this type was acknowledged");
 
   plane.refuses.clear();
   const mended = policy("bad", 7n);
   feed.change(GATEWAY, [mended]);
   await running.until(() => running.acked.some(({ version }) => version === mended.version));
+  assert.deepEqual(running.server.dataPlanes()[0]?.sync[typeUrlOf("Policy")]?.refused, []);
 });
 
 test("when apply throws, every resource of the update is refused", async (t) => {
@@ -280,6 +291,8 @@ test("a data plane that leaves is forgotten", async (t) => {
   assert.equal(feed.listeners(), 1);
   await client.stop();
   await closed.until(() => feed.listeners() === 0);
+  await closed.until(() => running.server.dataPlanes().length === 0);
+  assert.deepEqual([...running.server.connections()], []);
 });
 
 test("over TLS the controller is verified, and its certificate can be replaced while it runs", async (t) => {
