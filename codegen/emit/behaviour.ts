@@ -2,7 +2,7 @@
  * Writes docs/reference/{admin,order,errors,log-fields,metrics}.md from the tables with which the data plane itself
  * runs.
  */
-import { ADMIN_PATHS, methodsOf } from "../../src/admin/paths/index.ts";
+import { ADMIN_PATHS, CONTROLLER_ADMIN_PATHS, methodsOf } from "../../src/admin/paths/index.ts";
 import { PROXY_ERRORS } from "../../src/proxy/exchange/errors.ts";
 import { POLICIES } from "../../src/proxy/policies/index.ts";
 import { CLIENT_FORMATS } from "../../src/proxy/llm/client-formats/index.ts";
@@ -25,12 +25,17 @@ export function emitBehaviour(): Map<string, string> {
 }
 
 function admin(): string {
-  const rows = Object.entries(ADMIN_PATHS).map(([path, entry]) => [`\`${path}\``, methodsOf(entry), entry.help]);
+  const rowsOf = (paths: typeof ADMIN_PATHS | typeof CONTROLLER_ADMIN_PATHS): string[][] =>
+    Object.entries(paths).map(([path, entry]) => [`\`${path}\``, methodsOf(entry), entry.help]);
   return page("Admin server", [
     "Each data plane serves these paths on loopback, port 15000 unless `--admin-address` says otherwise. A request with a foreign `Host`,",
     "from a web page, or forwarded by a proxy is rejected with 403; with `--admin-token-file` a request needs `Authorization: Bearer`.",
     "",
-    ...table(["path", "methods", "what it does"], rows),
+    ...table(["path", "methods", "what it does"], rowsOf(ADMIN_PATHS)),
+    "",
+    "A controller serves these under the same rules, port 9095 unless `--admin-address` says otherwise:",
+    "",
+    ...table(["path", "methods", "what it does"], rowsOf(CONTROLLER_ADMIN_PATHS)),
     "",
     "[The admin server](../admin.md) describes the answers.",
     "",

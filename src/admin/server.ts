@@ -1,54 +1,76 @@
 /**
- * The admin server of a data plane, for people on loopback: routes the table of paths. Paths receive everything that
- * they show through the options, so this module does not depend on the data plane.
+ * The admin servers, for people on loopback: that of a data plane and that of a controller. Each routes its table of
+ * paths. Paths receive everything that they show through the options, so this module depends on neither process.
  */
 import { H3, type H3Event } from "h3";
 import type { LogFilter } from "../lib/log.ts";
 import { refuseForeign, requireToken } from "./access.ts";
 import { refuseOtherMethods, serveOn, text, type RunningServer, type ServerAddress } from "./http.ts";
-import type { AdminContext } from "./paths/admin-path.ts";
+import type { AdminContext, ControllerAdminContext, LoggingContext } from "./paths/admin-path.ts";
 import { consolePage } from "./paths/console.ts";
-import { ADMIN_PATHS, methodsOf } from "./paths/index.ts";
+import { ADMIN_PATHS, CONTROLLER_ADMIN_PATHS, methodsOf, type AdminPaths } from "./paths/index.ts";
 
-export interface AdminOptions extends Omit<AdminContext, "initialFilter" | "onFilter"> {
+interface ServerOptions {
   readonly address: ServerAddress;
-  readonly onFilter?: () => void;
   /**
    * Returns the token that requests must send as `Authorization: Bearer`, read for each request; undefined when no
    * token is needed.
    */
   readonly token?: (() => Promise<string>) | undefined;
+  readonly onFilter?: () => void;
 }
 
-/** The page at the root and its files. */
-const PUBLIC_PATHS: ReadonlySet<string> = new Set([
-  "/",
-  ...Object.entries(ADMIN_PATHS).flatMap(([path, { isPublic }]) => (isPublic === true ? [path] : [])),
-]);
+export interface AdminOptions extends Omit<AdminContext, "initialFilter" | "onFilter">, ServerOptions {}
 
-export async function startAdminServer(options: AdminOptions): Promise<RunningServer> {
-  const { address, filter, token, onFilter = () => undefined } = options;
-  const initialFilter: LogFilter = { level: filter.level, modules: new Map(filter.modules) };
-  const context: AdminContext = { ...options, initialFilter, onFilter };
+export interface ControllerAdminOptions
+  extends Omit<ControllerAdminContext, "initialFilter" | "onFilter">, ServerOptions {}
+
+export function startAdminServer(options: AdminOptions): Promise<RunningServer> {
+  return serveAdmin(ADMIN_PATHS, { ...options, ...loggingOf(options) }, options, (rows, { req }) => {
+    const accept = req.headers.get("accept") ?? "";
+    // The console, or the list of paths to a client that asks for plain text (RFC 9110 §12.5.1).
+    return !accept.includes("text/plain") || accept.includes("text/html") ? consolePage(rows) : pathList(rows);
+  });
+}
+
+export function startControllerAdminServer(options: ControllerAdminOptions): Promise<RunningServer> {
+  return serveAdmin(CONTROLLER_ADMIN_PATHS, { ...options, ...loggingOf(options) }, options, pathList);
+}
+
+/** Paths of a server with their methods and help. */
+type PathRows = readonly (readonly [path: string, methods: string, help: string])[];
+
+async function serveAdmin<Context>(
+  paths: AdminPaths<Context>,
+  context: Context,
+  { address, token }: ServerOptions,
+  rootPage: (rows: PathRows, event: H3Event) => Response,
+): Promise<RunningServer> {
+  const entries = Object.entries(paths);
+  const rows = entries.map(([path, entry]) => [path, methodsOf(entry), entry.help] as const);
+  const publicPaths = new Set(["/", ...entries.flatMap(([path, { isPublic }]) => (isPublic === true ? [path] : []))]);
   const app = new H3({ silent: true });
   app.use((event) => refuseForeign(event));
-  if (token !== undefined) app.use(requireToken(token, PUBLIC_PATHS));
-  app.get("/", rootPage);
-  for (const [path, { get, post }] of Object.entries(ADMIN_PATHS)) {
+  if (token !== undefined) app.use(requireToken(token, publicPaths));
+  app.get("/", (event) => rootPage(rows, event));
+  for (const [path, { get, post }] of entries) {
     if (get !== undefined) app.get(path, (event) => get(event, context));
     if (post !== undefined) app.post(path, (event) => post(event, context));
   }
   refuseOtherMethods(
     app,
-    Object.entries(ADMIN_PATHS).map(([path, entry]): [string, string] => [path, methodsOf(entry)]),
+    rows.map(([path, methods]): [string, string] => [path, methods]),
   );
   return serveOn(app, address);
 }
 
-/** Returns the console, or the list of paths to a client that asks for plain text (RFC 9110 §12.5.1). */
-function rootPage({ req }: H3Event): Response {
-  const rows = Object.entries(ADMIN_PATHS).map(([path, entry]) => [path, methodsOf(entry), entry.help] as const);
-  const accept = req.headers.get("accept") ?? "";
-  if (!accept.includes("text/plain") || accept.includes("text/html")) return consolePage(rows);
+function loggingOf({ filter, onFilter = () => undefined }: ServerOptions & Pick<LoggingContext, "filter">): {
+  readonly initialFilter: LogFilter;
+  readonly onFilter: () => void;
+} {
+  return { initialFilter: { level: filter.level, modules: new Map(filter.modules) }, onFilter };
+}
+
+function pathList(rows: PathRows): Response {
   return text(rows.map(([path, methods, help]) => `${path} (${methods}): ${help}\n`).join(""));
 }

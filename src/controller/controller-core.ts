@@ -16,7 +16,7 @@ import type { ObjectOwner } from "../sources/kubernetes/owner.ts";
 import { createKubernetesStatusClient } from "../sources/kubernetes/status-client.ts";
 import { createStatusWriter } from "../status/writer.ts";
 import { createTranslator } from "../translator/translate.ts";
-import type { TranslationStep, TranslatorEvent } from "../translator/translator.ts";
+import type { TranslationStep, Translator, TranslatorEvent } from "../translator/translator.ts";
 import type { ResourceUpdate } from "../ir/resource.ts";
 import type { ResourceFeed } from "../xds/server/discovery.ts";
 import { createOwnClass } from "./gateway-class.ts";
@@ -33,6 +33,8 @@ export interface ControllerCore {
   readonly feed: ResourceFeed;
   readonly answers: StatusFeed["answers"];
   readonly isLeader: () => boolean;
+  /** What the dump shows of the translation. */
+  readonly translator: Pick<Translator, "gateways" | "resourcesOf" | "diagnostics">;
   /** Stops fetching documents; call it before the source is stopped. */
   stopFetching(): void;
   stop(): Promise<void>;
@@ -113,6 +115,7 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
   return {
     apply,
     isLeader: () => leads,
+    translator,
     lead(isLeader) {
       leads = isLeader;
       ownClass.lead(isLeader);

@@ -10,8 +10,10 @@
  */
 import type { ControllerOptions } from "./options.ts";
 import { startHealthServer, startMetricsServer } from "../admin/probe-servers.ts";
+import { startControllerAdminServer } from "../admin/server.ts";
 import { collectWhenIdle } from "../lib/collect-when-idle.ts";
-import type { Logger } from "../lib/log.ts";
+import { type Logger, printLogFilter } from "../lib/log.ts";
+import { captureProfile } from "../lib/profiling/capture.ts";
 import { createKubernetesClient, type KubernetesClient } from "../sources/kubernetes/client.ts";
 import { createEventRecorder, type EventRecorder } from "../sources/kubernetes/events.ts";
 import { createKubernetesSource, type KubernetesSource } from "../sources/kubernetes/kubernetes-source.ts";
@@ -22,8 +24,10 @@ import { type ControllerMetrics, createControllerMetrics } from "../telemetry/co
 import { createXdsServer, type XdsServer } from "../xds/server/discovery.ts";
 import { VERSION } from "../lib/version.ts";
 import { type ControllerCore, createControllerCore } from "./controller-core.ts";
+import { readAdminToken } from "../runtime/admin-token.ts";
 import { checkOwnPorts } from "../runtime/own-ports.ts";
-import { createProcessLog, isLoopback, stopSignal } from "../runtime/process.ts";
+import { createProcessLog, hostAndPort, isLoopback, stopSignal } from "../runtime/process.ts";
+import { controllerDump, controllerTasks } from "./dump.ts";
 import { authorizeByToken } from "./stream-authorization.ts";
 import { watchedKinds } from "./watched-kinds.ts";
 import { openXdsSecret, readXdsFiles, type XdsTls } from "./xds-certificates.ts";
@@ -37,12 +41,14 @@ import { GATEWAY_GROUP } from "../api/refs.ts";
 import type { RejectedResource } from "../xds/nack.ts";
 
 export async function runController(options: ControllerOptions): Promise<void> {
-  const { log } = createProcessLog(options.logLevel);
+  const { log, filter } = createProcessLog(options.logLevel);
   const files = await readXdsFiles(options);
+  const adminToken = await readAdminToken(options.adminTokenFile);
   await checkOwnPorts({
     "--xds-address": options.xdsAddress,
     "--health-address": options.healthAddress,
     "--metrics-address": options.metricsAddress,
+    "--admin-address": options.adminAddress,
   });
   const client = await createKubernetesClient(options.kubeconfig);
   const owner = await findOwner(client, options.namespace, options.deploymentName);
@@ -80,6 +86,27 @@ export async function runController(options: ControllerOptions): Promise<void> {
     address: options.metricsAddress,
     render: (format) => Promise.resolve(metrics.print(format)),
   });
+  let discoveryAddress: string | undefined;
+  const admin = await startControllerAdminServer({
+    address: options.adminAddress,
+    token: adminToken,
+    state: () =>
+      Promise.resolve(
+        controllerDump({
+          translator: core.translator,
+          dataPlanes: xds.dataPlanes(),
+          objects: source.counts(),
+          isReady: synced,
+          isLeader: core.isLeader(),
+          options,
+          logging: printLogFilter(filter),
+        }),
+      ),
+    tasks: () => Promise.resolve(controllerTasks(xds.dataPlanes(), discoveryAddress)),
+    profile: async (request) => [await captureProfile(request)],
+    filter,
+  });
+  log.info("admin server", { address: admin.address });
   const sink: SourceSink = {
     apply: (events) => core.apply(events),
     report: (diagnostics) => diagnostics.forEach(({ message }) => log.warn(message)),
@@ -89,14 +116,15 @@ export async function runController(options: ControllerOptions): Promise<void> {
   collectWhenIdle();
   synced = true;
   const port = await xds.listen(options.xdsAddress);
-  log.info("serving data planes", { address: `${options.xdsAddress.host}:${port}`, server: client.server });
+  discoveryAddress = hostAndPort(options.xdsAddress.host, port);
+  log.info("serving data planes", { address: discoveryAddress, server: client.server });
   await stopped;
   tls?.stop();
   core.stopFetching();
   await source.stop();
   await xds.stop();
   await core.stop();
-  await Promise.all([leadership.stop(), measured.close(), health.close()]);
+  await Promise.all([leadership.stop(), measured.close(), health.close(), admin.close()]);
 }
 
 interface DiscoveryParts {

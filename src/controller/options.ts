@@ -54,6 +54,9 @@ export interface ControllerOptions extends DeploymentOptions {
   readonly xdsAuth: boolean | undefined;
   readonly healthAddress: Address;
   readonly metricsAddress: Address;
+  readonly adminAddress: Address;
+  /** File with the token of the admin server; undefined when it needs none. */
+  readonly adminTokenFile: string | undefined;
   readonly controllerName: string;
   /** Creates the controller's GatewayClass; without it only one that exists is corrected. */
   readonly createGatewayClass: boolean;

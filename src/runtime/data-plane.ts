@@ -3,7 +3,6 @@
  * `gwproxy up` and `gwproxy proxy` use it.
  */
 import type { DataPlaneOptions } from "./options.ts";
-import { readFile } from "node:fs/promises";
 import { startMetricsServer, startReadinessServer } from "../admin/probe-servers.ts";
 import { startAdminServer } from "../admin/server.ts";
 import type { ApplyResult, ResourceUpdate } from "../ir/resource.ts";
@@ -18,6 +17,7 @@ import { resourceOf } from "../telemetry/otlp/resource.ts";
 import { createMetrics, type Metrics } from "../telemetry/metrics.ts";
 import { observeProcess, observeThread } from "../telemetry/process-gauges.ts";
 import { VERSION } from "../lib/version.ts";
+import { readAdminToken } from "./admin-token.ts";
 import { AppliedUpdates } from "./applied-updates.ts";
 import { buildConsoleData } from "./console-data.ts";
 import { configDump } from "./dump.ts";
@@ -55,7 +55,7 @@ export async function startDataPlane(
   source: "files" | "controller",
 ): Promise<DataPlane> {
   const { log, filter } = processLog;
-  const adminToken = options.adminTokenFile === undefined ? undefined : await tokenFrom(options.adminTokenFile);
+  const adminToken = await readAdminToken(options.adminTokenFile);
   const metrics = createMetrics(VERSION);
   const ownListeners = new OwnListeners();
   const { proxy, filterChanged, end } = await serve(options, processLog, { metrics, ownListeners });
@@ -132,19 +132,6 @@ function settingsOf(
 ): object {
   const addresses = { admin: adminAddress, metrics: metricsAddress, readiness: readinessAddress };
   return { bindAddress, workers, addresses, logging, logFormat, trustedProxies };
-}
-
-/**
- * Returns a reader of the admin token. A mounted token is rotated, so the file is read for each request.
- * @throws FatalError when it cannot be read or is not a token: an empty token would protect nothing
- */
-async function tokenFrom(path: string): Promise<() => Promise<string>> {
-  const read = async (): Promise<string> => (await readFile(path, "utf8")).trim();
-  const token = await read().catch((error: unknown) => {
-    throw new FatalError(`--admin-token-file ${path}: ${messageOf(error)}; name a file that can be read`, 2, error);
-  });
-  if (/^[\x21-\x7e]+$/.test(token)) return read;
-  throw new FatalError(`--admin-token-file ${path}: not a token; write one line of visible characters, no blanks`, 2);
 }
 
 /**

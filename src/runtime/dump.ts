@@ -1,6 +1,6 @@
 /**
  * Builds the answer of /config_dump (docs/admin.md): the resources of a data plane by kind, in the words that users
- * write, with secrets masked. The admin server uses it. Maps are sorted by key.
+ * write, with secrets masked. The admin servers of data planes and controllers use it. Maps are sorted by key.
  */
 import type { Bind, Endpoints, Listener, ObjectRef, Policy } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Protocol } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -21,6 +21,24 @@ export interface DumpedProcess {
 }
 
 export function configDump(state: ProxyState, { config, applied }: DumpedProcess): object {
+  return {
+    ...dumpResources(state),
+    // Only a mesh has workloads.
+    workloads: [],
+    workloadIdentity: state.workloadIdentity,
+    credentials: state.credentials,
+    version: dumpVersion(),
+    config,
+    sync: applied.sync(),
+  };
+}
+
+export function dumpVersion(): object {
+  return { version: VERSION, revision: process.env["GWPROXY_REVISION"] ?? null, node: process.versions.node };
+}
+
+/** Returns the resources of one data plane by kind; a controller has no listeners and endpoints in use to show. */
+export function dumpResources(state: Pick<ProxyState, "resources" | "listeners" | "endpoints">): object {
   const of = <T extends ResourceType>(type: T): Of<T>[] =>
     // The cast holds because the filter leaves exactly the members of that type.
     (state.resources.filter((resource) => resource.type === type) as Of<T>[]).sort((a, b) => compare(a.key, b.key));
@@ -44,13 +62,6 @@ export function configDump(state: ProxyState, { config, applied }: DumpedProcess
       invalidReason: message.invalidReason === "" ? null : message.invalidReason,
     })),
     services: backends.flatMap((backend) => dumpService(backend, known.get(backend.key), setsOf(backend.key))),
-    // Only a mesh has workloads.
-    workloads: [],
-    workloadIdentity: state.workloadIdentity,
-    credentials: state.credentials,
-    version: { version: VERSION, revision: process.env["GWPROXY_REVISION"] ?? null, node: process.versions.node },
-    config,
-    sync: applied.sync(),
   };
 }
 
@@ -82,7 +93,7 @@ function keysByListener(routes: readonly Of<"HttpRoute" | "TcpRoute">[]): Readon
 
 function dumpBind(
   { key, message }: { readonly key: string; readonly message: Bind },
-  state: ProxyState,
+  state: Pick<ProxyState, "listeners">,
   listeners: readonly Of<"Listener">[],
   routes: RouteKeys,
 ): object {

@@ -81,6 +81,8 @@ export async function startCluster(main: string): Promise<ChurnForm> {
       `127.0.0.1:${HEALTH_PORT}`,
       "--metrics-address",
       "127.0.0.1:0",
+      "--admin-address",
+      "127.0.0.1:0",
       "--allow-local-backends",
     ];
     const controller = [inspected(CONTROLLER_INSPECTOR), main, "controller", ...follow, ...health];

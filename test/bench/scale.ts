@@ -131,8 +131,9 @@ class Cluster {
 
   async startController(main: string): Promise<Running> {
     const args = ["controller", "-k", this.server.kubeconfig, "--xds-address", `127.0.0.1:${XDS_PORT}`];
-    const health = ["--health-address", `127.0.0.1:${HEALTH_PORT}`, "--metrics-address", "127.0.0.1:0"];
-    return this.#start([main, ...args, ...health, "--allow-local-backends"], HEALTH_PORT, "/readyz");
+    const own = ["--metrics-address", "--admin-address"].flatMap((option) => [option, "127.0.0.1:0"]);
+    const health = ["--health-address", `127.0.0.1:${HEALTH_PORT}`];
+    return this.#start([main, ...args, ...health, ...own, "--allow-local-backends"], HEALTH_PORT, "/readyz");
   }
 
   async startPlane(main: string, path: string): Promise<Running> {

@@ -30,6 +30,18 @@ interface PodSpec {
   readonly containers: readonly { readonly args: readonly string[]; readonly env: readonly EnvVar[] }[];
 }
 
+/** The parts of the controller's dump that the test reads. */
+interface ControllerDump {
+  readonly ready: boolean;
+  readonly leader: boolean;
+  readonly objects: Readonly<Record<string, number>>;
+  readonly gateways: Readonly<Record<string, { readonly routes: object }>>;
+  readonly dataPlanes: readonly {
+    readonly gateway: string;
+    readonly sync: Readonly<Record<string, { readonly unanswered: number }>>;
+  }[];
+}
+
 const POD: Readonly<Record<string, string>> = {
   "spec.nodeName": "node-1",
   "spec.serviceAccountName": "gw",
@@ -106,13 +118,16 @@ function manifests(port: number): object[] {
 test("a data plane starts from what its Deployment says, and one replica of the controller writes", async (t) => {
   const context = contextOf(t);
   const server = await startCluster(context);
-  const [xds = 0, port = 0, later = 0, measured = 0, ...own] = await freePorts(7);
+  const [xds = 0, port = 0, later = 0, measured = 0, admin = 0, ...own] = await freePorts(8);
   const kubeconfig = await controllerKubeconfig(server, { gatewayClass: { create: false } });
   const reach = ["--xds-service-host", "127.0.0.1", "--xds-service-port", String(xds)];
   // As in a cluster, where TLS and tokens are what is done unless something else is asked for.
   const more = ["--xds-address", `0.0.0.0:${xds}`, ...reach];
   const metrics = ["--metrics-address", `127.0.0.1:${measured}`];
-  const first = await startController(context, server, xds, { kubeconfig, more: [...more, ...metrics] });
+  const token = join(server.directory, "admin-token");
+  await writeFile(token, "admin-token\n");
+  const looks = ["--admin-address", `127.0.0.1:${admin}`, "--admin-token-file", token];
+  const first = await startController(context, server, xds, { kubeconfig, more: [...more, ...metrics, ...looks] });
   const apply = (object: object): Promise<string> => server.kubectl(["apply", "-f", "-"], JSON.stringify(object));
   for (const object of manifests(port)) await apply(object);
   const programmed = (name: string): Promise<string> =>
@@ -128,6 +143,26 @@ test("a data plane starts from what its Deployment says, and one replica of the 
     assert.equal((await call(`http://127.0.0.1:${readiness}/healthz/ready`)).status, 200);
     assert.equal((await call(`http://127.0.0.1:${metrics}/metrics`)).status, 200);
     assert.doesNotMatch(plane.output(), /[0-9a-f]{64}|PRIVATE KEY/);
+  });
+
+  await t.test("the admin server of the controller shows what it serves, and how far the data plane is", async () => {
+    const url = `http://127.0.0.1:${admin}`;
+    const headers = { authorization: "Bearer admin-token" };
+    assert.equal((await call(`${url}/config_dump`)).status, 401);
+    await eventually(async () => {
+      const dump = await call(`${url}/config_dump`, { headers });
+      const { ready, leader, objects, gateways, dataPlanes } = JSON.parse(dump.body) as ControllerDump;
+      assert.deepEqual([ready, leader, objects["Gateway"], objects["HTTPRoute"]], [true, true, 1, 1]);
+      assert.deepEqual(Object.keys(gateways["default/gw"]?.routes ?? {}), ["httproute/default/away"]);
+      assert.deepEqual(
+        dataPlanes.map(({ gateway, sync }) => [gateway, Object.values(sync).map(({ unanswered }) => unanswered)]),
+        [["default/gw", Array.from({ length: 9 }, () => 0)]],
+      );
+      assert.doesNotMatch(dump.body, /PRIVATE KEY/);
+    });
+    assert.match((await call(`${url}/debug/tasks`, { headers })).body, /"kind": "stream"/);
+    const profile = await call(`${url}/debug/pprof/heap?seconds=1`, { headers });
+    assert.deepEqual([profile.status, profile.headers["content-type"]], [200, "application/octet-stream"]);
   });
 
   await t.test("it is not served without the authority, under another name, or in plaintext", async () => {

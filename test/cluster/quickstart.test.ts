@@ -46,6 +46,8 @@ async function startQuickstart(context: Pick<ProofContext, "after">): Promise<Qu
     "true",
     "--metrics-address",
     "127.0.0.1:0",
+    "--admin-address",
+    "127.0.0.1:0",
     "--health-address",
     `127.0.0.1:${health}`,
     "--allow-local-backends",

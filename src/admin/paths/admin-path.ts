@@ -21,9 +21,19 @@ export interface LoggingContext {
   readonly onFilter: () => void;
 }
 
-export interface AdminContext extends ProfileContext, LoggingContext {
+/** What /config_dump and /debug/tasks show. */
+export interface StateContext {
   /** Returns the content of /config_dump; secrets are masked already. */
   readonly state: () => Promise<object>;
+  /** Returns the connections and requests in progress. */
+  readonly tasks: () => Promise<TaskList>;
+}
+
+/** What a controller shows. */
+export interface ControllerAdminContext extends ProfileContext, LoggingContext, StateContext {}
+
+/** What a data plane shows. */
+export interface AdminContext extends ProfileContext, LoggingContext, StateContext {
   /** Returns the routes of a name ("namespace/name") with the policies of their rules; empty when there is none. */
   readonly explain: (name: string) => Promise<readonly ExplainedRoute[]>;
   /** Returns the content of /console/data. */
@@ -31,8 +41,6 @@ export interface AdminContext extends ProfileContext, LoggingContext {
   /** Waits for a request to follow; without it there is no /debug/trace. */
   readonly watch: (options: WatchOptions) => Promise<OpenedWatch>;
   readonly log: Logger;
-  /** Returns the connections and requests in progress. */
-  readonly tasks: () => Promise<TaskList>;
   /** Starts a graceful shutdown; resolves when it is over. */
   readonly drain: () => Promise<void>;
   /** Ends the process; called after the drain. */

@@ -1,9 +1,9 @@
-/** `/config_dump`: the configuration that the data plane runs, whole or one section of it. */
+/** `/config_dump`: the configuration that the process runs or serves, whole or one section of it. */
 import { getQuery } from "h3";
 import { json, text } from "../http.ts";
-import type { AdminPath } from "./admin-path.ts";
+import type { AdminPath, StateContext } from "./admin-path.ts";
 
-export const configDump: AdminPath = {
+export const configDump: AdminPath<StateContext> = {
   help: "the configuration in force, as JSON; ?section=NAME: one key of it alone",
   async get(event, { state }) {
     const { section } = getQuery(event);

@@ -1,5 +1,8 @@
-/** The table of admin paths. The server routes by it, and its page and docs/reference/admin.md are made from it. */
-import type { AdminPath } from "./admin-path.ts";
+/**
+ * The tables of admin paths, one for each kind of process. The servers route by them, and their pages and
+ * docs/reference/admin.md are made from them.
+ */
+import type { AdminContext, AdminPath, ControllerAdminContext } from "./admin-path.ts";
 import { configDump } from "./config-dump.ts";
 import { consoleData, consoleScript, consoleStyle } from "./console.ts";
 import { debugTrace } from "./debug-trace.ts";
@@ -9,8 +12,11 @@ import { explain } from "./explain.ts";
 import { logging } from "./logging.ts";
 import { memory } from "./memory.ts";
 import { quit } from "./quit.ts";
+import { version } from "./version.ts";
 
-export const ADMIN_PATHS: Readonly<Record<string, AdminPath>> = {
+export type AdminPaths<Context> = Readonly<Record<string, AdminPath<Context>>>;
+
+export const ADMIN_PATHS: AdminPaths<AdminContext> = {
   "/config_dump": configDump,
   "/console/app.css": consoleStyle,
   "/console/app.js": consoleScript,
@@ -25,7 +31,20 @@ export const ADMIN_PATHS: Readonly<Record<string, AdminPath>> = {
   "/quitquitquit": quit,
 };
 
+export const CONTROLLER_ADMIN_PATHS: AdminPaths<ControllerAdminContext> = {
+  "/config_dump": {
+    ...configDump,
+    help: "what is served to each Gateway, and how far its data planes are, as JSON; ?section=NAME: one key of it alone",
+  },
+  "/debug/pprof/heap": heapProfile,
+  "/debug/pprof/profile": cpuProfile,
+  "/debug/tasks": { ...tasks, help: "the streams of connected data planes, as JSON" },
+  "/logging": logging,
+  "/memory": memory,
+  "/version": version,
+};
+
 /** Returns the methods of a path in the form of the Allow header: "GET, POST". */
-export function methodsOf({ get, post }: AdminPath): string {
+export function methodsOf({ get, post }: Pick<AdminPath<never>, "get" | "post">): string {
   return [...(get === undefined ? [] : ["GET"]), ...(post === undefined ? [] : ["POST"])].join(", ");
 }

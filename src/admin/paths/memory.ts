@@ -3,7 +3,7 @@ import { getHeapSpaceStatistics, getHeapStatistics } from "node:v8";
 import { json } from "../http.ts";
 import type { AdminPath } from "./admin-path.ts";
 
-export const memory: AdminPath = {
+export const memory: AdminPath<unknown> = {
   help: "memory of this process, as JSON",
   get: () => json(readMemory()),
 };

@@ -1,8 +1,8 @@
 /** `/debug/tasks`: what the process is doing: its listeners, their connections, the requests and calls in progress. */
 import { json } from "../http.ts";
-import type { AdminPath } from "./admin-path.ts";
+import type { AdminPath, StateContext } from "./admin-path.ts";
 
-export const tasks: AdminPath = {
+export const tasks: AdminPath<StateContext> = {
   help: "listeners, their connections, and the requests and calls in progress, as JSON",
   async get(_event, { tasks: listTasks }) {
     const { tasks: workload, truncated } = await listTasks();

@@ -7,7 +7,7 @@ import type { Terminal } from "../../lib/terminal.ts";
 import { type Command, Option } from "commander";
 import { addDeploymentOptions, addMeshOptions, classParametersRefs } from "./deployment-options.ts";
 import { selectorList } from "./selector-list.ts";
-import { addressOption, flag, hostList, inferenceOption, logLevelOption } from "./options.ts";
+import { addressOption, adminTokenOption, flag, hostList, inferenceOption, logLevelOption } from "./options.ts";
 
 const EXAMPLES = `
 Examples:
@@ -49,6 +49,8 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
     .addOption(new Option("--xds-auth <true|false>", XDS_AUTH).argParser(flag).env("GWPROXY_XDS_AUTH"))
     .addOption(addressOption("--health-address <host:port>", "/readyz and /healthz", ":9093"))
     .addOption(addressOption("--metrics-address <host:port>", "Prometheus metrics", ":9092"))
+    .addOption(addressOption("--admin-address <host:port>", "admin server; keep it on loopback", "127.0.0.1:9095"))
+    .addOption(adminTokenOption())
     .addOption(
       new Option("--controller-name <name>", "controllerName of the GatewayClasses that are ours")
         .default("gwproxy.dev/gwproxy")

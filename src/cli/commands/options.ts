@@ -52,14 +52,7 @@ export function addDataPlaneOptions(command: Command): Command {
         "ADMIN_ADDR",
       ),
     )
-    .addOption(
-      new Option(
-        "--admin-token-file <file>",
-        "file with the token that requests to the admin server must show as Authorization: Bearer; default: none",
-      )
-        .argParser((path) => (path === "" ? undefined : path))
-        .env("ADMIN_TOKEN_FILE"),
-    )
+    .addOption(adminTokenOption())
     .addOption(addressOption("--metrics-address <host:port>", "Prometheus metrics", ":15020").env("STATS_ADDR"))
     .addOption(addressOption("--readiness-address <host:port>", "readiness probe", ":15021").env("READINESS_ADDR"))
     .addOption(logLevelOption().env("LOG_LEVEL"))
@@ -177,6 +170,16 @@ function seconds(text: string): number {
 /** Returns an option that takes "host:port" and shows its default as it would be typed. */
 export function addressOption(flags: string, description: string, standard: string): Option {
   return new Option(flags, description).argParser(address).default(address(standard), standard);
+}
+
+/** Returns the option of every process with an admin server. */
+export function adminTokenOption(): Option {
+  return new Option(
+    "--admin-token-file <file>",
+    "file with the token that requests to the admin server must show as Authorization: Bearer; default: none",
+  )
+    .argParser((path) => (path === "" ? undefined : path))
+    .env("ADMIN_TOKEN_FILE");
 }
 
 export function logLevelOption(): Option {

@@ -15,6 +15,7 @@ export interface KindStore {
   set(object: KubeObject): void;
   remove(object: KubeObject): void;
   get(namespace: string, name: string): KubeObject | undefined;
+  size(): number;
 }
 
 export function createKindStore(emit: (event: ObjectEvent) => void): KindStore {
@@ -41,5 +42,6 @@ export function createKindStore(emit: (event: ObjectEvent) => void): KindStore {
     set,
     remove,
     get: (namespace, name) => objects.get(`${namespace}/${name}`),
+    size: () => objects.size,
   };
 }

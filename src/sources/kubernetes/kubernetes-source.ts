@@ -20,6 +20,8 @@ const BATCH_MS = 5;
 export interface KubernetesSource extends Source {
   /** Returns an object as last seen, without asking the server. */
   current(id: ObjectId): KubeObject | undefined;
+  /** Returns how many objects of each kind were read. */
+  counts(): Readonly<Record<string, number>>;
 }
 
 export interface KubernetesSourceOptions {
@@ -78,6 +80,7 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Kubern
       await running;
     },
     current: (id) => stores.get(kindKey(id))?.get(id.namespace, id.name),
+    counts: () => Object.fromEntries(kinds.map((kind) => [kind.kind, stores.get(kindKey(kind))?.size() ?? 0])),
   };
 }
 

@@ -149,6 +149,8 @@ test("the parts of the package for clusters load as well", async (context) => {
     "127.0.0.1:0",
     "--metrics-address",
     "127.0.0.1:0",
+    "--admin-address",
+    "127.0.0.1:0",
   ];
   const controller = startGwproxy(context, ["controller", "-k", kubeconfig, ...addresses], {}, bin);
   // It keeps trying: what it says of the server proves that client and discovery server are there.

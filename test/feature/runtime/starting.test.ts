@@ -14,7 +14,7 @@ import { quickstartManifests } from "../../support/gateway/quickstart.ts";
 const ROOT = join(import.meta.dirname, "../../..");
 const HOLDER = new RegExp(`the port is taken by .*\\(process ${process.pid}\\)`);
 const PLANE = ["--admin-address", "--metrics-address", "--readiness-address"];
-const CONTROLLER = ["--xds-address", "--health-address", "--metrics-address"];
+const CONTROLLER = ["--xds-address", "--health-address", "--metrics-address", "--admin-address"];
 const PROXY = ["proxy", "--xds-address", "127.0.0.1:1", "--gateway", "default/gw"];
 const WEBHOOK = ["webhook", "--url", "https://127.0.0.1:9443/validate"];
 
@@ -25,6 +25,7 @@ const COMMANDS: readonly (readonly [args: readonly string[], flags: readonly str
   [PROXY, PLANE, "--readiness-address"],
   [["controller"], CONTROLLER, "--xds-address"],
   [["controller"], CONTROLLER, "--health-address"],
+  [["controller"], CONTROLLER, "--admin-address"],
   [WEBHOOK, ["--address"], "--address"],
 ];
 

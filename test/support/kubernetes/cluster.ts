@@ -81,6 +81,8 @@ export async function startController(
     "127.0.0.1:0",
     "--metrics-address",
     "127.0.0.1:0",
+    "--admin-address",
+    "127.0.0.1:0",
   ];
   // The backends of tests are processes of this machine.
   const local = "--allow-local-backends";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { startHealthServer, startMetricsServer, startReadinessServer } from "../../../src/admin/probe-servers.ts";
-import { startAdminServer, type AdminOptions } from "../../../src/admin/server.ts";
+import { startAdminServer, startControllerAdminServer, type AdminOptions } from "../../../src/admin/server.ts";
 import { captureProfile } from "../../../src/lib/profiling/capture.ts";
 import { createLogger, type LogFilter } from "../../../src/lib/log.ts";
 import { call } from "../../support/clients/http.ts";
@@ -194,6 +194,45 @@ test("memory figures are bytes above zero", async (t) => {
   const report = JSON.parse((await call(`${url}/memory`)).body) as { process: { rss: number }; heapSpaces: unknown[] };
   assert.ok(report.process.rss > 1_000_000);
   assert.ok(report.heapSpaces.length > 0);
+});
+
+test("a controller serves its own paths under the same rules", async (t) => {
+  const filter: LogFilter = { level: "info", modules: new Map() };
+  const server = await startControllerAdminServer({
+    address: LOOPBACK,
+    token: () => Promise.resolve("the-token"),
+    state: () => Promise.resolve({ gateways: {}, dataPlanes: [] }),
+    tasks: () => Promise.resolve({ tasks: [{ kind: "listener" }], truncated: false }),
+    profile: async (request) => [await captureProfile(request)],
+    filter,
+  });
+  t.after(() => server.close());
+  const ask = (path: string, method = "GET", headers: Record<string, string> = {}) =>
+    call(`http://${server.address}${path}`, { method, headers: { authorization: "Bearer the-token", ...headers } });
+  const dump = await ask("/config_dump?section=dataPlanes");
+  assert.deepEqual(JSON.parse(dump.body), { dataPlanes: [] });
+  assert.deepEqual(Object.keys(JSON.parse((await ask("/version")).body) as object), ["string", "version"]);
+  assert.match((await ask("/debug/tasks")).body, /"kind": "listener"/);
+  assert.match((await ask("/memory")).body, /"heapBytes"/);
+  assert.equal((await ask("/logging?level=debug", "POST")).body, "current log level is debug\n");
+  assert.equal(filter.level, "debug");
+  assert.equal((await ask("/logging?reset=1", "POST")).body, "current log level is info\n");
+  for (const kind of ["profile", "heap"]) {
+    const profile = await ask(`/debug/pprof/${kind}?seconds=1`);
+    assert.deepEqual([profile.status, profile.headers["content-type"]], [200, "application/octet-stream"], kind);
+  }
+  const list = await ask("/", "GET", { authorization: "" });
+  assert.match(list.body, /^\/config_dump \(GET\): what is served to each Gateway/m);
+  for (const path of ["/debug/trace", "/quitquitquit", "/explain", "/console/data"])
+    assert.equal((await ask(path)).status, 404, path);
+  for (const path of ["/config_dump", "/debug/tasks", "/debug/pprof/heap", "/logging", "/memory", "/version"]) {
+    assert.equal((await ask(path, "GET", { authorization: "Bearer wrong" })).status, 401, path);
+    assert.equal((await ask(path, "GET", { host: "evil.test" })).status, 403, path);
+    assert.equal((await ask(path, "GET", { "sec-fetch-site": "cross-site" })).status, 403, path);
+    assert.equal((await ask(path, "DELETE")).status, 405, path);
+  }
+  const foreign = await ask("/logging?level=trace", "POST", { origin: "http://evil.test" });
+  assert.deepEqual([foreign.status, filter.level], [403, "info"]);
 });
 
 test("quitting drains before it ends the process", async (t) => {
