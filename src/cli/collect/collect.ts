@@ -13,6 +13,7 @@ import type { KubernetesClient } from "../../sources/kubernetes/client.ts";
 import { collectionPath, OWN_KINDS, STANDARD_KINDS, type WatchedKind } from "../../sources/kubernetes/kinds.ts";
 import { forwardPort } from "../../sources/kubernetes/port-forward.ts";
 import { connect, withAdmins, type PodOptions } from "../pods/admin-client.ts";
+import { DEFAULT_PORTS } from "../pods/default-ports.ts";
 import { maskObject, maskText } from "./mask.ts";
 
 export interface CollectOptions extends PodOptions {
@@ -20,6 +21,8 @@ export interface CollectOptions extends PodOptions {
   readonly output: string;
   /** Port of the metrics server of data planes. */
   readonly metricsPort: number;
+  /** Port of the metrics server of controllers; unset: the usual one. */
+  readonly controllerMetricsPort?: number | undefined;
 }
 
 /** Lines of the log of each container. */
@@ -85,11 +88,17 @@ async function collectCluster(bundle: Bundle, options: CollectOptions): Promise<
     await bundle.add("events.json", "Events of all namespaces", () => readObject(client, "/api/v1/events"));
     for (const pod of [...(await podsOf(client, GATEWAY_LABEL)), ...(await podsOf(client, CONTROLLER_LABEL))]) {
       await collectPod(bundle, client, pod);
-      if (pod.isDataPlane) await collectAdmin(bundle, pod, options);
+      await collectAdmin(bundle, pod, pod.isDataPlane ? options : controllerPorts(options));
     }
   } finally {
     client.close();
   }
+}
+
+function controllerPorts(options: CollectOptions): CollectOptions {
+  const { controllerAdmin, controllerMetrics } = DEFAULT_PORTS;
+  const { controllerAdminPort = controllerAdmin, controllerMetricsPort = controllerMetrics } = options;
+  return { ...options, proxyAdminPort: controllerAdminPort, metricsPort: controllerMetricsPort };
 }
 
 interface CollectedPod {
@@ -125,7 +134,7 @@ async function collectPod(bundle: Bundle, client: KubernetesClient, { namespace,
   });
 }
 
-/** Collects what the admin and metrics servers of a data plane say. @param pod undefined for this machine */
+/** Collects what the admin and metrics servers of a data plane or controller say. @param pod undefined for this machine */
 async function collectAdmin(bundle: Bundle, pod: CollectedPod | undefined, options: CollectOptions): Promise<void> {
   const folder = pod === undefined ? "local" : `pods/${pod.namespace}/${pod.name}`;
   const resource = pod === undefined ? undefined : `pod/${pod.name}.${pod.namespace}`;
@@ -184,7 +193,7 @@ function withKind(item: unknown, kind: string): unknown {
   return isRecord(item) ? { kind, ...item } : item;
 }
 
-/** The data plane has masked its dump already; text in it may still have the form of a secret. */
+/** The process has masked its dump already; text in it may still have the form of a secret. */
 function printMasked(json: string): string {
   return maskText(json);
 }

@@ -1,8 +1,9 @@
 /** `gwproxy collect` writes a support bundle. main.ts adds it. */
 import type { Terminal } from "../../lib/terminal.ts";
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import type { CollectOptions } from "../collect/collect.ts";
-import { addPodOptions, port } from "./pod-options.ts";
+import { DEFAULT_PORTS } from "../pods/default-ports.ts";
+import { addPodOptions, portOption } from "./pod-options.ts";
 
 const EXAMPLES = `
 Examples:
@@ -18,8 +19,13 @@ export function addCollectCommand(program: Command, terminal: Terminal): void {
   addPodOptions(program.command("collect"), false)
     .description("write a support bundle: objects, statuses, Events, logs, metrics and dumps, secrets masked")
     .option("-o, --output <dir>", "folder of the bundle", "gwproxy-bundle")
+    .addOption(portOption("--metrics-port <port>", "port of the metrics server", DEFAULT_PORTS.proxyMetrics))
     .addOption(
-      new Option("--metrics-port <port>", "port of the metrics server").argParser(port).default(15020, "15020"),
+      portOption(
+        "--controller-metrics-port <port>",
+        "port of the metrics server of controllers",
+        DEFAULT_PORTS.controllerMetrics,
+      ),
     )
     .addHelpText("after", EXAMPLES)
     .action(async (options: CollectOptions) => {

@@ -15,6 +15,7 @@ const EXAMPLES_ALL = `
 Examples:
   gwproxy config all gateway/edge -n team
   gwproxy config all gateway/edge.team -o yaml
+  gwproxy config all controller/gwproxy.gwproxy-system
   gwproxy config all --local -o json > dump.json
   gwproxy config all -f dump.json
 `;
@@ -33,7 +34,7 @@ const FORMS = ["short", "json", "yaml"];
 export function addConfigCommand(program: Command, terminal: Terminal): void {
   const config = program
     .command("config")
-    .description("show what a data plane has loaded")
+    .description("show what a data plane has loaded, or a controller serves")
     .addHelpText("after", EXAMPLES);
   addPodOptions(config.command("all"))
     .description("show everything that is loaded, secrets masked; short: how much of each kind")

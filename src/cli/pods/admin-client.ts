@@ -1,11 +1,12 @@
 /**
- * Sends requests to the admin servers of data planes, on this machine or in pods over a port-forward. Commands that ask
- * data planes use it.
+ * Sends requests to the admin servers of data planes and controllers, on this machine or in pods over a port-forward.
+ * Commands that ask them use it.
  */
 import { readFile } from "node:fs/promises";
 import { FatalError, messageOf } from "../../lib/errors.ts";
 import { createKubernetesClient, type KubernetesClient } from "../../sources/kubernetes/client.ts";
 import { currentNamespace, forwardPort, type ForwardedPort } from "../../sources/kubernetes/port-forward.ts";
+import { DEFAULT_PORTS } from "./default-ports.ts";
 import { findPods, type FoundPod } from "./find-pods.ts";
 
 /** Options of every command that asks data planes. */
@@ -13,6 +14,8 @@ export interface PodOptions {
   readonly namespace?: string | undefined;
   readonly kubeconfig?: string | undefined;
   readonly proxyAdminPort: number;
+  /** Port of the admin server of controllers; unset: the usual one. */
+  readonly controllerAdminPort?: number | undefined;
   readonly adminTokenFile?: string | undefined;
   /** Asks the data plane on this machine. */
   readonly local?: boolean | undefined;
@@ -69,7 +72,7 @@ async function withLocal<T>(options: PodOptions, work: (client: AdminClient) => 
 }
 
 async function withPod<T>(
-  { namespace, name }: FoundPod,
+  { namespace, name, isController = false }: FoundPod,
   options: PodOptions,
   work: (client: AdminClient) => Promise<T>,
 ): Promise<T> {
@@ -83,7 +86,8 @@ async function withPod<T>(
     for (const each of open) each.close();
   };
   try {
-    const { port } = await forward(options.proxyAdminPort);
+    const { proxyAdminPort, controllerAdminPort = DEFAULT_PORTS.controllerAdmin } = options;
+    const { port } = await forward(isController ? controllerAdminPort : proxyAdminPort);
     return await work(await adminClient(`${namespace}/${name}`, port, options, { forward, close }));
   } finally {
     close();
@@ -103,7 +107,8 @@ async function adminClient(
     try {
       response = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers });
     } catch (error) {
-      const next = "is its admin server on --proxy-admin-port, and may you create pods/portforward?";
+      const next =
+        "is its admin server on --proxy-admin-port (of a controller: --controller-admin-port), and may you create pods/portforward?";
       throw new FatalError(`${name} does not answer on its admin port: ${messageOf(error)}; ${next}`, 1, error);
     }
     if (response.ok) return response;

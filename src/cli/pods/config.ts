@@ -1,4 +1,7 @@
-/** `gwproxy config all` and `gwproxy config backends`: what a data plane has loaded, from /config_dump or from a file. */
+/**
+ * `gwproxy config all` and `gwproxy config backends`: what a data plane has loaded, or a controller serves, from
+ * /config_dump or from a file.
+ */
 import { readFile } from "node:fs/promises";
 import { text as readStream } from "node:stream/consumers";
 import { FatalError } from "../../lib/errors.ts";
@@ -23,7 +26,8 @@ export async function showConfig(
   terminal: Terminal,
 ): Promise<void> {
   const dump = await readDump(resource, options);
-  terminal.out(options.output === "short" ? summaryOf(dump) : printStructured(dump, options.output));
+  if (options.output !== "short") return terminal.out(printStructured(dump, options.output));
+  terminal.out(isOfController(dump) ? controllerSummary(dump) : summaryOf(dump));
 }
 
 export async function showBackends(
@@ -31,9 +35,10 @@ export async function showBackends(
   options: ConfigOptions,
   terminal: Terminal,
 ): Promise<void> {
-  const rows = backendRows(await readDump(resource, options)).filter(
-    ({ requests }) => options.all === true || requests > 0,
-  );
+  const dump = await readDump(resource, options);
+  if (isOfController(dump))
+    throw new FatalError("a controller sends no requests to backends; ask a data plane, such as gateway/edge", 2);
+  const rows = backendRows(dump).filter(({ requests }) => options.all === true || requests > 0);
   if (options.output === "short") terminal.out(printBackends(rows));
   else terminal.out(printStructured(rows, options.output));
 }
@@ -46,7 +51,7 @@ async function readDump(resource: string | undefined, options: ConfigOptions): P
     file === undefined
       ? await withAdmins(resource, options, "first", (client) => client.get("/config_dump"))
       : [file === "-" ? await readStream(process.stdin) : await readFile(file, "utf8")];
-  return parseDump(texts[0] ?? "", file ?? "the data plane");
+  return parseDump(texts[0] ?? "", file ?? "the answer");
 }
 
 /** @throws FatalError for a dump that was cut off, or something else */
@@ -64,9 +69,40 @@ const SECTIONS = ["binds", "listeners", "routes", "policies", "backends", "model
 
 /** Counts what is loaded. */
 function summaryOf(dump: Json): string {
+  return printTable([["SECTION", "COUNT"], ...SECTIONS.map((name) => [name, countOf(dump, name)])]);
+}
+
+function countOf(dump: Json, section: (typeof SECTIONS)[number]): string {
+  if (section !== "listeners") return String(sizeOf(dump[section]));
   const listeners = listOf(dump["binds"]).flatMap(({ listeners: map }) => Object.keys(isRecord(map) ? map : {}));
-  const rows = SECTIONS.map((name) => [name, String(name === "listeners" ? listeners.length : sizeOf(dump[name]))]);
-  return printTable([["SECTION", "COUNT"], ...rows]);
+  return String(listeners.length);
+}
+
+function isOfController(dump: Json): boolean {
+  return isRecord(dump["gateways"]) && Array.isArray(dump["dataPlanes"]);
+}
+
+/** Counts what is served to each Gateway, and how many of its data planes have acknowledged all of it. */
+function controllerSummary(dump: Json): string {
+  const columns = SECTIONS.filter((name) => name !== "workloads");
+  const dataPlanes = Map.groupBy(listOf(dump["dataPlanes"]), ({ gateway }) => textOf(gateway));
+  const rows = Object.entries(isRecord(dump["gateways"]) ? dump["gateways"] : {}).map(([gateway, resources]) => {
+    const connected = dataPlanes.get(gateway) ?? [];
+    const counts = columns.map((name) => countOf(isRecord(resources) ? resources : {}, name));
+    return [gateway, ...counts, String(connected.length), String(connected.filter(isInSync).length)];
+  });
+  const head = ["GATEWAY", ...columns.map((name) => name.toUpperCase()), "DATA PLANES", "IN SYNC"];
+  const replica = printTable([
+    ["READY", "LEADER"],
+    [String(dump["ready"]), String(dump["leader"])],
+  ]);
+  return `${replica}\n${printTable([head, ...rows])}`;
+}
+
+function isInSync({ sync }: Json): boolean {
+  return Object.values(isRecord(sync) ? sync : {}).every(
+    (type) => isRecord(type) && type["unanswered"] === 0 && sizeOf(type["refused"]) === 0,
+  );
 }
 
 interface BackendRow {

@@ -13,6 +13,8 @@ const GATEWAY_LABEL = "gateway.networking.k8s.io/gateway-name";
 export interface FoundPod {
   readonly namespace: string;
   readonly name: string;
+  /** The pod runs a controller, whose admin server has another port. */
+  readonly isController?: boolean;
 }
 
 /** A resource by its type and name. */
@@ -24,6 +26,8 @@ interface NamedResource {
 
 const TYPES = {
   gateway: ["gateway", "gateways", "gtw"],
+  /** Pods of the Deployment of a controller. */
+  controller: ["controller", "controllers"],
   service: ["service", "services", "svc"],
   deployment: ["deployment", "deployments", "deploy"],
   replicaset: ["replicaset", "replicasets", "rs"],
@@ -59,7 +63,7 @@ export async function findPods(
   const pods = await list(client, path, { labelSelector: selector });
   const found = pods
     .filter(({ status }) => isRecord(status) && status["phase"] === "Running")
-    .map((pod) => ({ namespace: named.namespace, name: nameOf(pod) }))
+    .map((pod) => ({ namespace: named.namespace, name: nameOf(pod), isController: named.type === "controller" }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   if (found.length > 0) return found;
   throw new FatalError(
@@ -79,6 +83,7 @@ async function onlyGateway(client: KubernetesClient, namespace: string): Promise
 }
 
 const COLLECTIONS: Readonly<Record<Exclude<ResourceType, "gateway" | "pod">, string>> = {
+  controller: "/apis/apps/v1",
   service: "/api/v1",
   deployment: "/apis/apps/v1",
   replicaset: "/apis/apps/v1",
@@ -88,7 +93,8 @@ const COLLECTIONS: Readonly<Record<Exclude<ResourceType, "gateway" | "pod">, str
 
 async function selectorOf(client: KubernetesClient, { type, name, namespace }: NamedResource): Promise<string> {
   if (type === "gateway" || type === "pod") return `${GATEWAY_LABEL}=${name}`;
-  const path = `${COLLECTIONS[type]}/namespaces/${encodeURIComponent(namespace)}/${type}s/${encodeURIComponent(name)}`;
+  const plural = type === "controller" ? "deployments" : `${type}s`;
+  const path = `${COLLECTIONS[type]}/namespaces/${encodeURIComponent(namespace)}/${plural}/${encodeURIComponent(name)}`;
   const object = await ask(client, path);
   const spec = isRecord(object) && isRecord(object["spec"]) ? object["spec"] : {};
   const selector = isRecord(spec["selector"]) ? spec["selector"] : {};

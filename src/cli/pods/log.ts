@@ -1,4 +1,4 @@
-/** `gwproxy log`: the log levels of all pods of a data plane, shown and changed. */
+/** `gwproxy log`: the log levels of all pods of a data plane or controller, shown and changed. */
 import type { Terminal } from "../../lib/terminal.ts";
 import { printStructured, type StructuredForm } from "../output.ts";
 import { withAdmins, type PodOptions } from "./admin-client.ts";

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { startAdminServer } from "../../../src/admin/server.ts";
+import { startAdminServer, startControllerAdminServer } from "../../../src/admin/server.ts";
 import { collect } from "../../../src/cli/collect/collect.ts";
 import { maskObject, maskText } from "../../../src/cli/collect/mask.ts";
 import { showBackends, showConfig } from "../../../src/cli/pods/config.ts";
@@ -128,6 +128,54 @@ test("config all, config backends, log and explain ask the pods of a Gateway ove
     explained.printed(),
     /1\. headerModifiers of the request\n +from GwPolicy default\/edit spec\.traffic\.headerModifiers \(route\)/,
   );
+});
+
+const DEPLOYMENT = "/apis/apps/v1/namespaces/system/deployments/gwproxy";
+const CONTROLLER_PODS = "/api/v1/namespaces/system/pods";
+
+async function startControllerAdmin(t: TestContext): Promise<number> {
+  const sync = { resources: 1, unanswered: 0, acknowledgedAt: null, refused: [] };
+  const dataPlanes = [
+    { gateway: "team/edge", node: "edge-1", sync: { a: sync } },
+    { gateway: "team/edge", node: "edge-2", sync: { a: { ...sync, unanswered: 1 } } },
+    { gateway: "team/edge", node: "edge-3", sync: { a: { ...sync, refused: [{ key: "k", reason: "r" }] } } },
+  ];
+  const gateways = { "team/edge": { binds: [{ listeners: { a: {}, b: {} } }], routes: { r: {} }, policies: [] } };
+  const server = await startControllerAdminServer({
+    address: { host: "127.0.0.1", port: 0 },
+    state: () => Promise.resolve({ ready: true, leader: true, gateways, dataPlanes }),
+    tasks: () => Promise.resolve({ tasks: [], truncated: false }),
+    profile: () => Promise.resolve([]),
+    filter: { level: "info", modules: new Map() },
+  });
+  t.after(() => server.close());
+  return Number(server.address.split(":").at(-1));
+}
+
+test("config all, log and collect ask the pods of a controller on the port of its admin server", async (t) => {
+  const controllerAdminPort = await startControllerAdmin(t);
+  const pods = { items: [{ metadata: { namespace: "system", name: "gwproxy-1" }, status: { phase: "Running" } }] };
+  const { kubeconfig, asked } = await startPodServer(t, {
+    [DEPLOYMENT]: { spec: { selector: { matchLabels: { gwproxy: "gwproxy" } } } },
+    [CONTROLLER_PODS]: pods,
+    "/api/v1/pods": pods,
+    [`${CONTROLLER_PODS}/gwproxy-1`]: { kind: "Pod" },
+  });
+  const options = { kubeconfig, proxyAdminPort: 1, controllerAdminPort };
+  const summary = recordTerminal();
+  await showConfig("controller/gwproxy.system", { ...options, output: "short" }, summary);
+  assert.match(summary.printed(), /^READY +LEADER\ntrue +true\n\nGATEWAY +BINDS +LISTENERS +ROUTES +/);
+  assert.match(summary.printed(), /\nteam\/edge +1 +2 +1 +0 +0 +0 +0 +3 +1\n$/);
+  assert.ok(asked.some((path) => path === `${CONTROLLER_PODS}?labelSelector=gwproxy%3Dgwproxy`));
+  const levels = recordTerminal();
+  await showLog("controller/gwproxy.system", { ...options, output: "text", level: "debug" }, levels);
+  assert.equal(levels.printed(), "POD                LEVEL\nsystem/gwproxy-1   debug\n");
+  const backends = showBackends("controller/gwproxy.system", { ...options, output: "short" }, recordTerminal());
+  await assert.rejects(backends, { message: /a controller sends no requests to backends; ask a data plane/ });
+  const folder = join(temporaryFolder(t), "bundle");
+  await collect({ ...options, metricsPort: 1, output: folder }, recordTerminal());
+  const dump = readFileSync(join(folder, "pods/system/gwproxy-1/config_dump.json"), "utf8");
+  assert.match(dump, /"dataPlanes"/);
 });
 
 test("without a Gateway, with several, without pods, rights or cluster the error says the next step", async (t) => {
