@@ -30,7 +30,7 @@ export function portOption(flags: string, description: string, standard: number)
   return new Option(flags, description).argParser(port).default(standard, String(standard));
 }
 
-export function port(text: string): number {
+function port(text: string): number {
   const number = Number(text);
   if (/^\d{1,5}$/.test(text) && number >= 1 && number <= 65_535) return number;
   throw new InvalidArgumentError("give a port from 1 to 65535");
