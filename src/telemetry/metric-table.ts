@@ -73,6 +73,8 @@ interface MetricTable {
   readonly credentialTimes: MetricGroup<never, "credential_fetch_seconds">;
   readonly failures: MetricGroup<"upstream_failures_total", never>;
   readonly ejections: MetricGroup<"endpoint_ejections_total", never>;
+  readonly picks: MetricGroup<"endpoint_picker_requests_total", never>;
+  readonly pickTimes: MetricGroup<never, "endpoint_picker_seconds">;
   readonly logDropped: MetricGroup<"log_dropped_total", never>;
   readonly otlpDropped: MetricGroup<"otlp_dropped_total", never>;
   readonly controllerStreams: MetricGroup<"xds_connection_terminations_total", never>;
@@ -209,6 +211,21 @@ export const METRICS: MetricTable = {
     labels: ["backend"],
     counters: { endpoint_ejections_total: "Endpoints put out of rotation." },
     histograms: {},
+  },
+  picks: {
+    labels: ["backend", "result"],
+    counters: {
+      endpoint_picker_requests_total:
+        "Questions to the endpoint picker of an InferencePool: `picked`, `answered` with a response of its own, `failed_open`, `failed`, `cancelled` where the request ended before.",
+    },
+    histograms: {},
+  },
+  pickTimes: {
+    labels: ["backend"],
+    counters: {},
+    histograms: {
+      endpoint_picker_seconds: { help: "Seconds until an endpoint picker chose.", bounds: REQUEST_SECONDS },
+    },
   },
   logDropped: {
     labels: ["signal"],

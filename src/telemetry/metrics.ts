@@ -91,6 +91,9 @@ export interface ConnectionMeter {
   closed(receivedBytes: number, sentBytes: number): void;
 }
 
+/** What an endpoint picker has done with a request; `answered` is a response of its own. */
+export type PickerResult = "picked" | "answered" | "failed_open" | "failed" | "cancelled";
+
 /** Counts the calls of one backend. */
 export interface BackendMeter {
   /**
@@ -100,6 +103,8 @@ export interface BackendMeter {
   called(kind: string, seconds: number): void;
   /** Records that an endpoint was ejected. */
   ejected(): void;
+  /** Records that an endpoint picker was asked. @param seconds until its choice */
+  picked(result: PickerResult, seconds: number): void;
   /** Registers a model that the configuration names, so that requests for it are counted by its name. */
   modelConfigured(model: string): void;
 }
@@ -226,6 +231,8 @@ function createBackendMeters(
   { series, histograms }: GroupOf<typeof METRICS.calls>,
 ): Metrics["backend"] {
   const ejections = registry.group(METRICS.ejections);
+  const picks = registry.group(METRICS.picks);
+  const pickTimes = registry.group(METRICS.pickTimes);
   return (name, subtype) => {
     const primary = series(["Primary", subtype]);
     const mirror = series(["Mirror", subtype]);
@@ -233,6 +240,10 @@ function createBackendMeters(
       called: (kind, seconds) =>
         histograms.upstream_call_duration_seconds.observe((kind === "Mirror" ? mirror : primary).row, seconds),
       ejected: () => ejections.counters.endpoint_ejections_total.add(ejections.row([name]), 1),
+      picked(result, seconds) {
+        picks.counters.endpoint_picker_requests_total.add(picks.row([name, result]), 1);
+        pickTimes.histograms.endpoint_picker_seconds.observe(pickTimes.row([name]), seconds);
+      },
       modelConfigured: (model) => registry.reserve(REQUEST_MODEL, labelValue(model)),
     };
   };

@@ -39,6 +39,10 @@ const SUMMARIES: Readonly<Record<string, Describe | undefined>> = {
     title: "LLM stream",
     detail: words(provider, streamFormat),
   }),
+  endpointPick: ({ result, endpoints, error }) => ({
+    title: "Endpoint picker",
+    detail: words(result, ...(Array.isArray(endpoints) ? endpoints : []), error),
+  }),
   endpointSelection: ({ chosen, cause }) => ({ title: "Endpoint", detail: words(chosen, cause) }),
   mcpFanout: ({ targets }) => ({ title: "MCP targets", detail: listOf(targets, targetText) }),
   requestFinished: ({ status, error, dropped }) => ({

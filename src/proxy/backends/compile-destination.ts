@@ -15,7 +15,7 @@ import {
   type DestinationDeps,
 } from "./http-handler.ts";
 
-interface CompileDeps extends DestinationDeps, Pick<BackendDeps, "pickerCallout"> {
+interface CompileDeps extends DestinationDeps, Pick<BackendDeps, "pickerCallout" | "meter"> {
   /** Returns the endpoints of a Service port. */
   readonly endpoints: () => EndpointSet;
   /** Random name of this data plane in CDN-Loop (RFC 8586). */

@@ -1,6 +1,6 @@
 /**
- * Opens the services that prompt guards call, and endpoint pickers: a backend of the configuration, or the public host of a vendor with
- * connection settings of its own. The registry gives them to the backends of language models.
+ * Opens the services that prompt guards call, and endpoint pickers: a backend of the configuration, or the public host
+ * of a vendor with connection settings of its own. The registry gives them to its backends.
  */
 import { create } from "@bufbuild/protobuf";
 import {
@@ -28,7 +28,7 @@ export function createGuardServices(
   return {
     callout: (service, subtype = "Guardrail", timeoutMs = TIMEOUT_MS) => callouts().open(service, subtype, timeoutMs),
     pickerCallout: (service, unverifiedTls) =>
-      callouts().open(service, "ExtProc", TIMEOUT_MS, unverifiedTls ? UNVERIFIED : undefined),
+      callouts().open(service, "EndpointPicker", TIMEOUT_MS, unverifiedTls ? UNVERIFIED : undefined),
     hostCallout(host, settings = create(BackendSettingsSchema), { auth: defaultAuth, signingScope } = {}) {
       const { tls = create(BackendTlsSchema), tcp, tunnel, auth = defaultAuth, http } = settings;
       const connection = connectionOf({ tls, tcp, proxy: tunnels.of(tunnel) });

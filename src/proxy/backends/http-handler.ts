@@ -133,13 +133,15 @@ export function poolDestination(
   set: EndpointSet,
   { picker, failOpen, unverifiedTls }: InferencePoolBackend,
   settings: BackendSettings,
-  deps: DestinationDeps & Pick<BackendDeps, "pickerCallout">,
+  deps: DestinationDeps & Pick<BackendDeps, "pickerCallout" | "meter">,
 ): Destination {
   const nameless = { hostname: "", port: 0, version: HttpVersion.UNSPECIFIED };
   const destination = serviceDestination(set, nameless, settings, deps);
   const balance = ({ tried }: RoutedExchange): EndpointState => destination.pick({ affinity: undefined, tried });
   const service = deps.pickerCallout(picker, unverifiedTls);
-  return { ...destination, picker: new EndpointPicker({ failOpen }, { service, endpoints: set, balance }) };
+  const { meter, nowMs } = deps;
+  const pickerDeps = { service, endpoints: set, balance, meter, nowMs };
+  return { ...destination, picker: new EndpointPicker({ failOpen }, pickerDeps) };
 }
 
 export function createHttpHandler(

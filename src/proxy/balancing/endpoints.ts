@@ -51,6 +51,13 @@ export class EndpointState implements BalancedEndpoint {
   }
 }
 
+/** Endpoints that an endpoint picker may choose from. */
+export interface OfferedEndpoints {
+  /** "address:port" of each. */
+  readonly names: readonly string[];
+  find(name: string): EndpointState | undefined;
+}
+
 export class EndpointSet {
   readonly #locality: ProxyLocality;
   readonly #record: (name: string) => EndpointStats;
@@ -76,13 +83,17 @@ export class EndpointSet {
   }
 
   /** Returns the endpoint of this name, also one that drains: a picker learns of changes at another time. */
-  findPickable(name: string): EndpointState | undefined {
+  #findPickable(name: string): EndpointState | undefined {
     return this.#known.get(name) ?? this.#draining.get(name);
   }
 
-  /** "address:port" of the endpoints that may be picked. */
-  get readyNames(): readonly string[] {
-    return this.#readyNames;
+  /**
+   * Offers the endpoints that may be picked now. Those that leave the set while a picker thinks are still found, because
+   * a terminating server may serve for longer than that.
+   */
+  offer(): OfferedEndpoints {
+    const known = this.#known;
+    return { names: this.#readyNames, find: (name) => this.#findPickable(name) ?? known.get(name) };
   }
 
   get isEmpty(): boolean {

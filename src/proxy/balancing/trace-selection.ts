@@ -10,10 +10,17 @@ export interface NamedEndpoint extends BalancedEndpoint {
   readonly name: string;
 }
 
+interface MadeChoice extends Partial<PickOptions> {
+  readonly chosen: string;
+  readonly nowMs: number;
+  /** An endpoint picker has named the endpoint; the terms of the scores did not count. */
+  readonly isNamed?: boolean;
+}
+
 export function traceSelection(
   debug: DebugTrace,
   candidates: Iterable<NamedEndpoint>,
-  { chosen, affinity, nowMs }: { readonly chosen: string; readonly nowMs: number } & Partial<PickOptions>,
+  { chosen, affinity, nowMs, isNamed = false }: MadeChoice,
 ): void {
   const described = Array.from(candidates, (endpoint) => describe(endpoint, nowMs));
   const onlyRejected = described.length > 0 && described.every(({ evicted }) => evicted);
@@ -24,7 +31,7 @@ export function traceSelection(
     type: "endpointSelection",
     candidates: described.slice(0, MAX_CANDIDATES),
     chosen,
-    cause: onlyRejected ? "onlyRejected" : picked,
+    cause: isNamed ? "override" : onlyRejected ? "onlyRejected" : picked,
   });
 }
 

@@ -75,6 +75,12 @@ export type DebugMessage =
       readonly chosen: string;
       readonly cause: "score" | "affinity" | "override" | "onlyRejected";
     }
+  | {
+      readonly type: "endpointPick";
+      readonly result: string;
+      readonly endpoints: readonly string[];
+      readonly error: string | null;
+    }
   | { readonly type: "mcpFanout"; readonly targets: readonly McpTargetOutcome[] };
 
 export type PolicyPhase = "frontend" | "listenerFrontend" | "gateway" | "route" | "backend" | "subBackend";

@@ -163,6 +163,7 @@ const RECORDED: Readonly<Record<DebugMessage["type"] | "requestSnapshot" | "body
     llmRouteResolved: true,
     llmRequestDetected: true,
     llmStreamingTranslation: true,
+    endpointPick: true,
     endpointSelection: true,
     mcpFanout: true,
     requestFinished: true,

@@ -13,7 +13,9 @@
  */
 import type { ImmediateResponse } from "../../../../generated/proto/envoy/service/ext_proc/v3/external_processor_pb.ts";
 import { BodyMode, type InferencePoolBackend } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { EndpointSet, EndpointState } from "../../balancing/endpoints.ts";
+import type { BackendMeter, PickerResult } from "../../../telemetry/metrics.ts";
+import type { EndpointSet, EndpointState, OfferedEndpoints } from "../../balancing/endpoints.ts";
+import { traceSelection } from "../../balancing/trace-selection.ts";
 import { CalloutError, type Callout } from "../../callouts/callout.ts";
 import type { Body } from "../../exchange/body.ts";
 import { holdStart } from "../../exchange/buffering.ts";
@@ -57,6 +59,9 @@ export type Forward<R extends Reply> = (endpoint: EndpointState) => Promise<R>;
 export interface PickerDeps {
   readonly service: Callout;
   readonly endpoints: EndpointSet;
+  /** Counts the questions; undefined when they are not counted. */
+  readonly meter: BackendMeter | undefined;
+  readonly nowMs: () => number;
   /** Chooses an endpoint by own balancing. @throws ProxyError endpoint_unavailable */
   readonly balance: (exchange: RoutedExchange) => EndpointState;
 }
@@ -96,6 +101,8 @@ export class EndpointPicker {
   async #ask(exchange: RoutedExchange, side: Side): Promise<Choice | Reply> {
     const { endpoints } = this.#deps;
     if (endpoints.isEmpty) throw new ProxyError("endpoint_unavailable", { detail: "the pool has no endpoints" });
+    const offered = endpoints.offer();
+    const call = new PickerCall(exchange, this.#deps);
     // The field is the picker's word, so a client must not set it.
     side.target.headers.remove(DESTINATION);
     const held = await this.#hold(exchange, side);
@@ -103,19 +110,34 @@ export class EndpointPicker {
     try {
       let named: string | undefined;
       session = this.#open(exchange, (value) => void (named = value));
-      session.accompany("request", { attributes: {}, metadata: subsetHint(endpoints.readyNames) });
+      session.accompany("request", { attributes: {}, metadata: subsetHint(offered.names) });
       const immediate = await new SideProcessor(session, side, exchange, false).run();
-      if (immediate !== undefined) return ownReply(immediate);
+      if (immediate !== undefined) {
+        call.ended("answered");
+        return ownReply(immediate);
+      }
       const value = side.target.headers.get(DESTINATION) ?? named ?? "";
       side.target.headers.remove(DESTINATION);
-      const chosen = this.#find(value);
+      const chosen = findNamed(value, offered);
       if (held !== undefined) side.body = await wholeBody(side.body, exchange.requestLimitBytes);
+      call.ended(
+        "picked",
+        chosen.map(({ name }) => name),
+      );
       return { session, endpoints: chosen, isReported: false };
     } catch (error) {
       session?.cancel();
-      if (!(error instanceof CalloutError)) throw error;
-      if (!this.#failOpen || error.misconfigured || held === undefined)
-        throw new ProxyError("picker_failed", { detail: error.detail ?? error.message, cause: error });
+      if (!(error instanceof CalloutError)) {
+        // The client has left, or the time of the request is over.
+        call.ended("cancelled");
+        throw error;
+      }
+      const detail = error.detail ?? error.message;
+      if (!this.#failOpen || error.misconfigured || held === undefined) {
+        call.ended("failed", [], detail);
+        throw new ProxyError("picker_failed", { detail, cause: error });
+      }
+      call.ended("failed_open", [], detail);
       side.body = held.body;
       exchange.addLogField("inferencePicker", "failed open");
       return { session: undefined, endpoints: [], isReported: true };
@@ -147,13 +169,6 @@ export class EndpointPicker {
     return session;
   }
 
-  /** @throws CalloutError when none of the named endpoints belongs to the pool */
-  #find(value: string): EndpointState[] {
-    const chosen = parseDestinations(value).flatMap((name) => this.#deps.endpoints.findPickable(name) ?? []);
-    if (chosen.length > 0) return chosen;
-    throw new CalloutError(value === "" ? "the picker names no endpoint" : "the picker names no endpoint of the pool");
-  }
-
   /** Tries the chosen endpoints in turn; an attempt of a retry policy begins where the one before has ended. */
   async #forward<R extends Reply>(
     exchange: RoutedExchange,
@@ -167,6 +182,11 @@ export class EndpointPicker {
       // The last one stays, for further attempts.
       if (endpoints.length > 1) endpoints.shift();
       exchange.pickedEndpoint = endpoint.name;
+      if (exchange.debug !== undefined) {
+        const { endpoints: all, nowMs } = this.#deps;
+        const isNamed = session !== undefined;
+        traceSelection(exchange.debug, all.all, { chosen: endpoint.name, nowMs: nowMs(), isNamed });
+      }
       try {
         const answer = forward(endpoint);
         return { picked: session === undefined ? { reply: await answer } : await firstOf(session, answer), endpoint };
@@ -178,6 +198,35 @@ export class EndpointPicker {
       }
     }
   }
+}
+
+/** Counts and shows one question to a picker, from its first byte to the choice. */
+class PickerCall {
+  readonly #exchange: RoutedExchange;
+  readonly #meter: BackendMeter | undefined;
+  readonly #startedAtMs: number = performance.now();
+
+  constructor(exchange: RoutedExchange, { meter }: Pick<PickerDeps, "meter">) {
+    this.#exchange = exchange;
+    this.#meter = meter;
+  }
+
+  /** @param endpoints "address:port" of those that the picker has named */
+  ended(result: PickerResult, endpoints: readonly string[] = [], error?: string): void {
+    this.#meter?.picked(result, (performance.now() - this.#startedAtMs) / 1000);
+    const severity = error === undefined ? "success" : "error";
+    this.#exchange.debug?.record(
+      { type: "endpointPick", result, endpoints, error: error ?? null },
+      { startedAtMs: this.#startedAtMs, severity },
+    );
+  }
+}
+
+/** @throws CalloutError when none of the named endpoints belongs to the pool */
+function findNamed(value: string, offered: OfferedEndpoints): EndpointState[] {
+  const chosen = parseDestinations(value).flatMap((name) => offered.find(name) ?? []);
+  if (chosen.length > 0) return chosen;
+  throw new CalloutError(value === "" ? "the picker names no endpoint" : "the picker names no endpoint of the pool");
 }
 
 /** A stream may have been read in part when the connection failed, so only a body in memory is sent again. */

@@ -9,6 +9,7 @@ export type OutboundSubtype =
   | "Mcp"
   | "ExtAuthz"
   | "ExtProc"
+  | "EndpointPicker"
   | "RateLimit"
   | "Guardrail"
   | "Oidc"
