@@ -9,9 +9,7 @@ import {
   VerifyMode,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Callouts } from "../callouts/callouts.ts";
-import { connectionOf } from "../upstream/dial/connection-settings.ts";
 import type { BackendDeps } from "./handler.ts";
-import type { Tunnels } from "./tunnels.ts";
 
 /** Limit of a call, where the settings of the service name none. */
 const TIMEOUT_MS = 10_000;
@@ -22,17 +20,15 @@ const UNVERIFIED = create(BackendTlsSchema, { verify: VerifyMode.NONE });
 /** @param callouts is read when a service is opened, because callouts are created after the registry */
 export function createGuardServices(
   callouts: () => Pick<Callouts, "open" | "openTarget">,
-  tunnels: Tunnels,
-  { owner, auth: compile }: Pick<BackendDeps, "owner" | "auth">,
+  { owner, auth: compile, connection: connect }: Pick<BackendDeps, "owner" | "auth" | "connection">,
 ): Pick<BackendDeps, "callout" | "pickerCallout" | "hostCallout"> {
   return {
     callout: (service, subtype = "Guardrail", timeoutMs = TIMEOUT_MS) => callouts().open(service, subtype, timeoutMs),
     pickerCallout: (service, unverifiedTls) =>
       callouts().open(service, "EndpointPicker", TIMEOUT_MS, unverifiedTls ? UNVERIFIED : undefined),
     hostCallout(host, settings = create(BackendSettingsSchema), { auth: defaultAuth, signingScope } = {}) {
-      const { tls = create(BackendTlsSchema), tcp, tunnel, auth = defaultAuth, http } = settings;
-      const connection = connectionOf({ tls, tcp, proxy: tunnels.of(tunnel) });
-      const target = { ...connection, host, port: HTTPS_PORT, unixPath: "", owner };
+      const { tls = create(BackendTlsSchema), auth = defaultAuth, http } = settings;
+      const target = { ...connect({ ...settings, tls }), host, port: HTTPS_PORT, unixPath: "", owner };
       const begin = (): (() => void) => () => undefined;
       const found = { target, authority: host, auth: compile(auth), signingScope, http, begin };
       return callouts().openTarget(found, "Guardrail", TIMEOUT_MS);

@@ -266,6 +266,11 @@ export class BackendRegistry {
     const { log, upstream, policies, expression, random, nowMs, identities, meterOf, catalogs, sessions, traffic } =
       this.#options;
     const { key } = message;
+    const connection: BackendDeps["connection"] = ({ tls, tcp, tunnel }) => {
+      // Start the identity watch here as well: providers of a group and guards have settings that `put` does not check.
+      if (tls?.spiffe === true) identities.current();
+      return connectionOf({ tls, tcp, proxy: this.#tunnels.of(tunnel) });
+    };
     return {
       meter: meterOf?.(backendName(key), subtypeOf(this.identityOf(key).type)),
       owner: key,
@@ -290,16 +295,13 @@ export class BackendRegistry {
         this.#auth.locate(merged.auth, placeOfAuth(merged.auth, levels.flat(), message, section));
         return withClientCertificate(merged);
       },
-      connection: ({ tls, tcp, tunnel }) => {
-        // Start the identity watch here as well: providers of a group have settings that `put` does not check.
-        if (tls?.spiffe === true) identities.current();
-        return connectionOf({ tls, tcp, proxy: this.#tunnels.of(tunnel) });
-      },
+      connection,
       destination: (other) => this.#resolveEndpoint(other),
       serviceEndpoint: (other, pinned) => this.#serviceEndpoint(other, pinned),
       auth: (block) => this.#auth.compile(block),
-      ...createGuardServices(this.#options.callouts, this.#tunnels, {
+      ...createGuardServices(this.#options.callouts, {
         owner: key,
+        connection,
         auth: (block) => {
           this.#auth.locate(block, `${printObject(message)} promptGuard`);
           return this.#auth.compile(block);

@@ -140,6 +140,8 @@ interface GuardedOptions {
   readonly answer?: Script;
   readonly objects?: readonly string[];
   readonly telemetry?: ProxyOptions["telemetry"];
+  /** Address of the SPIFFE Workload API. */
+  readonly spiffeEndpoint?: string;
 }
 
 /** @param guard flow YAML of `promptGuard` */
@@ -152,6 +154,7 @@ export async function startGuarded(
     answer = said("fine"),
     objects = [],
     telemetry,
+    spiffeEndpoint,
     page,
   }: GuardedOptions = {},
 ): Promise<Guarded> {
@@ -168,7 +171,7 @@ export async function startGuarded(
   const gateway = await startGateway(
     context,
     documents(GATEWAY, ...(own === undefined ? [] : [route("ai", "ai")]), served, ...objects),
-    telemetry === undefined ? {} : { telemetry },
+    { ...(telemetry === undefined ? {} : { telemetry }), ...(spiffeEndpoint === undefined ? {} : { spiffeEndpoint }) },
   );
   const send = (path: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> =>
     call(`${gateway.url()}${path}`, {

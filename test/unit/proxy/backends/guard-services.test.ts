@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Callout } from "../../../../src/proxy/callouts/callout.ts";
+import { connectionOf } from "../../../../src/proxy/upstream/dial/connection-settings.ts";
 import { createGuardServices } from "../../../../src/proxy/backends/guard-services.ts";
 
 test("a service that checks calls has ten seconds, unless the caller names another limit", () => {
@@ -12,8 +13,8 @@ test("a service that checks calls has ten seconds, unless the caller names anoth
   const callouts = { open, openTarget: () => ({}) as Callout };
   const services = createGuardServices(
     () => callouts,
-    {} as never, // only hosts of vendors are reached through tunnels
-    { owner: "backend/default/tools", auth: () => undefined },
+    // Only hosts of vendors have connection settings of their own.
+    { owner: "backend/default/tools", auth: () => undefined, connection: () => connectionOf({}) },
   );
   services.callout(undefined);
   services.callout(undefined, "Guardrail", 1_000);
