@@ -7,7 +7,8 @@ import { ProxyError } from "../exchange/errors.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
 import type { ChatFormat, LlmRequest } from "./formats/chat-format.ts";
 import type { JsonObject } from "./shared/json.ts";
-import { modelInPath, readModelName } from "./shared/model-name.ts";
+import { readModelName } from "./shared/model-name.ts";
+import { modelOf } from "./shared/native-path.ts";
 import type { AiPolicies } from "./policies/index.ts";
 
 export interface PolicyContext {
@@ -31,13 +32,20 @@ export function applyPolicies(
     fields.apply(body, exchange);
   }
   const request = client.parse(body, exchange.target);
-  const changed = client.namesModel ? request.model : (readModelName(body["model"]) ?? request.model);
-  if (!client.namesModel) body["model"] = undefined;
-  const named = changed ?? modelInPath(pathOf(exchange.target));
+  const named = client.namesModel ? modelOf(pathOf(exchange.target), request.model) : takeModel(body, request, fields);
   const model = pinned === "" || fields !== undefined ? named : pinned;
   if (model === undefined || model === "")
     throw new ProxyError("llm_model_missing", {
       text: "failed to process LLM request: missing field: model not specified",
     });
   return { ...request, model: renameModel === undefined ? model : renameModel(model) };
+}
+
+/**
+ * Takes the name out of a body of a format whose paths name the model: it counts only where a field was written to it.
+ */
+function takeModel(body: JsonObject, { model }: LlmRequest, fields: AiPolicies["fields"]): string | undefined {
+  const written = fields === undefined ? undefined : readModelName(body["model"]);
+  body["model"] = undefined;
+  return written ?? model;
 }

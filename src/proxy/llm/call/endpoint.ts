@@ -26,7 +26,7 @@ import { ProxyError } from "../../exchange/errors.ts";
 import { appendPass } from "../../exchange/cdn-loop.ts";
 import type { MaybePromise, RoutedExchange } from "../../exchange/exchange.ts";
 import { compilePromptGuards, type PromptGuards } from "../guards/run.ts";
-import { readGeminiPath } from "../formats/gemini/path.ts";
+import { readNativePath } from "../shared/native-path.ts";
 import { providerOf } from "../providers/index.ts";
 import type { Provider, ProviderCall, Wire } from "../providers/provider.ts";
 import { compileAiPolicies, type AiPolicies } from "../policies/index.ts";
@@ -203,7 +203,7 @@ function pathOf(node: ProviderNode, provider: Provider, call: ProviderCall, targ
   const given = start === -1 ? "" : target.slice(start + 1);
   // The form of a Gemini answer is the gateway's choice: it asks for events and writes what the client asked for.
   const isForm =
-    given.includes("alt=") && (call.wire === "Gemini" || readGeminiPath(target.slice(0, start)) !== undefined);
+    given.includes("alt=") && (call.wire === "Gemini" || readNativePath(target.slice(0, start)) !== undefined);
   // The path names the model of a session, which may be another one.
   const kept = call.wire === "Realtime" ? without(given, /^model(?:=|$)/) : given;
   const accepted = provider.refusedParameters === undefined ? kept : without(kept, provider.refusedParameters);

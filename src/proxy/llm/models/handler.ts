@@ -11,7 +11,8 @@ import type { RoutedExchange } from "../../exchange/exchange.ts";
 import type { ClientFormat } from "../client-formats/client-format.ts";
 import { clientFormatOf } from "../client-formats/index.ts";
 import { callProvider } from "../handler.ts";
-import { modelInPath, readModelName } from "../shared/model-name.ts";
+import { readModelName } from "../shared/model-name.ts";
+import { modelOf } from "../shared/native-path.ts";
 import { isOperation } from "../operations/index.ts";
 import { compileModels } from "./compile.ts";
 import { listGeminiModels, listModels } from "./list.ts";
@@ -38,7 +39,7 @@ export function createModelsHandler(
     const list = findList(format, exchange);
     if (list !== undefined) return list(path, router.list(exchange));
     const body = await readNamedBody(exchange);
-    const asked = readModelName(body.object["model"]) ?? modelInPath(path);
+    const asked = modelOf(path, readModelName(body.object["model"]));
     if (asked === undefined || asked === "") throw new ProxyError("llm_model_missing");
     exchange.setRoot("llmRequest", body.object);
     keepUserModel(exchange, asked);

@@ -8,7 +8,7 @@ import type { Body } from "../../exchange/body.ts";
 import { ProxyError } from "../../exchange/errors.ts";
 import type { Reply } from "../../exchange/exchange.ts";
 import type { UpstreamResponse } from "../../upstream/upstream.ts";
-import { readGeminiPath } from "../formats/gemini/path.ts";
+import { readNativePath } from "../shared/native-path.ts";
 import { parseObject, stringOf, type JsonObject } from "../shared/json.ts";
 import { openLedger, type Ledger } from "../call/ledger.ts";
 import { sendCall } from "../call/send.ts";
@@ -25,7 +25,7 @@ export const detect: Operation = async (context) => {
   const { endpoint, exchange, out, upstream, catalogs } = context;
   const { body, json } = await readBody(context);
   const path = pathOf(out?.path ?? exchange.target);
-  const requestModel = (stringOf(json?.["model"]) ?? readGeminiPath(path)?.model ?? "").slice(0, MAX_MODEL);
+  const requestModel = (stringOf(json?.["model"]) ?? readNativePath(path)?.model ?? "").slice(0, MAX_MODEL);
   const streaming = json?.["stream"] === true || STREAMING.test(path);
   const facts = { requestModel, provider: endpoint.node.identity, streaming };
   const bodyBytes = (): number => (Buffer.isBuffer(body) ? body.length : 0);

@@ -15,20 +15,8 @@ export function readModelName(model: Json | undefined): string | undefined {
   return model;
 }
 
-/** Native paths of Gemini and Vertex AI name the model before the verb: ".../models/gemini-2.5-pro:generateContent". */
-const NATIVE_PATH = /\/models\/([^/:]+):[a-zA-Z]+$/;
 /** Matches what could lead a path elsewhere, or out of it. */
 const UNSAFE_IN_PATH = /(?:^|\/)\.{0,2}(?:\/|$)|[\\%?#<>"{}|^`\s]/u;
-
-/**
- * @param path without the query
- * @returns undefined when the path names no model
- * @throws ProxyError llm_model_invalid for a name that is not safe in a path
- */
-export function modelInPath(path: string): string | undefined {
-  const segment = NATIVE_PATH.exec(path)?.[1];
-  return segment === undefined ? undefined : readPathModel(decodePathText(segment));
-}
 
 /** @param name from a path, decoded @throws ProxyError llm_model_invalid for a name that is not safe in a path */
 export function readPathModel(name: string): string | undefined {

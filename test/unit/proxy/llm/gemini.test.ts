@@ -9,7 +9,7 @@ import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import type { ClientSide, ProviderSide } from "../../../../src/proxy/llm/formats/chat-format.ts";
 import { completions } from "../../../../src/proxy/llm/formats/completions/index.ts";
 import { gemini } from "../../../../src/proxy/llm/formats/gemini/index.ts";
-import { readGeminiPath } from "../../../../src/proxy/llm/formats/gemini/path.ts";
+import { modelOf, readNativePath } from "../../../../src/proxy/llm/shared/native-path.ts";
 import { printSchema } from "../../../../src/proxy/llm/formats/gemini/print-schema.ts";
 import { parseObject, type JsonObject } from "../../../../src/proxy/llm/shared/json.ts";
 import { NO_LEDGER, readBody, streamFrom } from "../../../support/gateway/llm-harness.ts";
@@ -353,7 +353,7 @@ test("references that double at each level, or that follow each other in a long 
 });
 
 test("a path names the model, with its collection when that is not models", () => {
-  const read = (path: string): unknown => readGeminiPath(path);
+  const read = (path: string): unknown => readNativePath(path);
   assert.deepEqual(read("/v1beta/models/gemini-2.5-pro:generateContent"), {
     model: "gemini-2.5-pro",
     method: "generateContent",
@@ -371,9 +371,18 @@ test("a path names the model, with its collection when that is not models", () =
   for (const path of [
     "/v1beta/models/x",
     "/v1/chat/completions",
-    "/v1beta/models/%zz:generateContent",
     "/v1beta/models/:generateContent",
     "/v1beta/models/m:generate/Content",
   ])
     assert.equal(read(path), undefined, path);
+  // What stands for no text stays as it is, and is refused as a name.
+  assert.deepEqual(read("/v1beta/models/%zz:generateContent"), { model: "%zz", method: "generateContent" });
+  assert.throws(() => modelOf("/v1beta/models/%zz:generateContent", "m"), { code: "llm_model_invalid" });
+});
+
+test("a path of Gemini outranks the body, and a body of Anthropic outranks its path", () => {
+  assert.equal(modelOf("/v1beta/models/meta/llama-4:generateContent", "other"), "meta/llama-4");
+  assert.equal(modelOf("/v1/publishers/anthropic/models/c@1:rawPredict", undefined), "c@1");
+  assert.equal(modelOf("/v1/publishers/anthropic/models/count-tokens:rawPredict", "claude"), "claude");
+  assert.equal(modelOf("/v1/chat/completions", "m"), "m");
 });

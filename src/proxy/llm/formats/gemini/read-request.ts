@@ -16,7 +16,7 @@ import {
 } from "../../shared/request-fields.ts";
 import type { LlmRequest, RequestContext } from "../chat-format.ts";
 import { readExtra } from "../shared/extra.ts";
-import { readGeminiPath } from "./path.ts";
+import { readNativePath } from "../../shared/native-path.ts";
 import { bothSpellings, memberOf } from "./member.ts";
 import { CallIds, readPart } from "./read-parts.ts";
 import { readGenerationConfig } from "./read-settings.ts";
@@ -32,7 +32,7 @@ export function parseRequest(body: JsonObject, target = ""): LlmRequest {
   requireList(body["contents"], "contents").forEach((item, at) => checkContent(item, `contents[${at}]`));
   const system = readObject(memberOf(body, "systemInstruction"), "systemInstruction");
   readObjects(system?.["parts"], "systemInstruction.parts");
-  const path = readGeminiPath(pathOf(target));
+  const path = readNativePath(pathOf(target));
   const model = path === undefined ? readModelName(body["model"]) : readPathModel(path.model);
   const streaming = path?.method === "streamGenerateContent";
   return { body, model, streaming, wantsList: streaming && !ASKS_FOR_EVENTS.test(target) };

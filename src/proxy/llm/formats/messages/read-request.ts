@@ -27,7 +27,7 @@ import {
   requireText,
 } from "../../shared/request-fields.ts";
 import type { LlmRequest, RequestContext } from "../chat-format.ts";
-import { readGeminiPath } from "../gemini/path.ts";
+import { readNativePath } from "../../shared/native-path.ts";
 import { readExtra } from "../shared/extra.ts";
 import { readStop } from "../shared/stop.ts";
 import { readBlocks, readCache } from "./read-blocks.ts";
@@ -54,7 +54,7 @@ export function parseRequest(body: JsonObject, target = ""): LlmRequest {
 
 /** Clients of Vertex AI tell streaming in the path, and the version of the API in the body. */
 function readTarget(body: JsonObject, target: string): void {
-  const path = readGeminiPath(pathOf(target));
+  const path = readNativePath(pathOf(target));
   if (path === undefined) return;
   body["stream"] = path.method === "streamRawPredict";
   body["anthropic_version"] = undefined;
