@@ -14,16 +14,27 @@ const MAX_WAITING = 64;
 const MAX_WAIT_MS = 5000;
 const MAX_IDLE_MS = 60_000;
 
+interface TokenCounterLimits {
+  /** Counts that may wait at once. */
+  readonly maxWaiting?: number;
+  /** How long a count may take, the start of the thread included. */
+  readonly maxWaitMs?: number;
+  /** How long the thread is kept without a count. */
+  readonly maxIdleMs?: number;
+}
+
 export class TokenCounter {
   readonly #waiting = new Map<number, (tokens: number | undefined) => void>();
   readonly #maxWaiting: number;
+  readonly #maxWaitMs: number;
   readonly #maxIdleMs: number;
   #worker: Worker | undefined;
   #idleTimer: NodeJS.Timeout | undefined;
   #lastId = 0;
 
-  constructor({ maxWaiting = MAX_WAITING, maxIdleMs = MAX_IDLE_MS }: { maxWaiting?: number; maxIdleMs?: number } = {}) {
+  constructor({ maxWaiting = MAX_WAITING, maxWaitMs = MAX_WAIT_MS, maxIdleMs = MAX_IDLE_MS }: TokenCounterLimits = {}) {
     this.#maxWaiting = maxWaiting;
+    this.#maxWaitMs = maxWaitMs;
     this.#maxIdleMs = maxIdleMs;
   }
 
@@ -43,7 +54,7 @@ export class TokenCounter {
     clearTimeout(this.#idleTimer);
     const { promise, resolve } = Promise.withResolvers<number | undefined>();
     const id = ++this.#lastId;
-    const timer = setTimeout(() => this.#settle(id, undefined), MAX_WAIT_MS);
+    const timer = setTimeout(() => this.#settle(id, undefined), this.#maxWaitMs);
     this.#waiting.set(id, (tokens) => {
       clearTimeout(timer);
       resolve(tokens);
