@@ -26,12 +26,21 @@ export function parseJson(bytes: Buffer): Json {
 
 /** @returns undefined for anything that is not a JSON object within the bounds */
 export function parseObject(bytes: Buffer): JsonObject | undefined {
+  // An error costs several times what parsing does, and every stream of chat completions ends with `[DONE]`.
+  if (!beginsObject(bytes)) return undefined;
   try {
     return objectOf(parseJson(bytes));
   } catch (error) {
     if (error instanceof JsonError) return undefined;
     throw error;
   }
+}
+
+/** Tells whether the first byte that is not whitespace of JSON (RFC 8259 §2) is an opening brace. */
+function beginsObject(bytes: Buffer): boolean {
+  let at = 0;
+  while (at < bytes.length && WHITESPACE.has(bytes[at])) at++;
+  return bytes[at] === OPENING_BRACE;
 }
 
 export function objectOf(value: Json | undefined): JsonObject | undefined {
@@ -51,6 +60,8 @@ export function listOf(value: Json | undefined): Json[] {
   return Array.isArray(value) ? value : [];
 }
 
+const WHITESPACE: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
+const OPENING_BRACE = 0x7b;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
@@ -74,7 +85,7 @@ function depthOf(text: string): number {
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) at = endOfString(text, at + 1);
-    else if (code === 0x7b || code === 0x5b) {
+    else if (code === OPENING_BRACE || code === 0x5b) {
       if (++depth > deepest) deepest = depth;
     } else if (code === 0x7d || code === 0x5d) depth--;
   }
