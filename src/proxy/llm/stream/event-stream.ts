@@ -48,6 +48,7 @@ export class EventStreamParser {
 
   /** @throws ProxyError llm_response_invalid for a frame that is damaged or exceeds the limit */
   push(chunk: Buffer): void {
+    let text: string | undefined;
     let at = 0;
     while (at < chunk.length) {
       const rest = chunk.length - at;
@@ -55,7 +56,9 @@ export class EventStreamParser {
         const total = chunk.readUInt32BE(at);
         if (rest >= total) {
           this.#checkLengths(chunk, at);
-          this.#read(chunk.subarray(at, at + total));
+          // One text for all frames of the chunk, which are slices of it.
+          text ??= chunk.toString("latin1");
+          this.#read(chunk, text, at);
           at += total;
           continue;
         }
@@ -81,7 +84,7 @@ export class EventStreamParser {
     } else {
       this.#frame = undefined;
       this.#filled = 0;
-      this.#read(target);
+      this.#read(target, target.toString("latin1"), 0);
     }
     return copied;
   }
@@ -103,23 +106,28 @@ export class EventStreamParser {
     return total;
   }
 
-  #read(frame: Buffer): void {
-    const end = frame.length - CHECKSUM_BYTES;
-    if (crc32(frame.subarray(0, end)) !== frame.readUInt32BE(end)) throw invalid("a frame has a wrong checksum");
-    const headerBytes = frame.readUInt32BE(4);
-    // Headers and payload become one text: a second look at the bytes would cost more than comparing characters.
-    const text = frame.toString("latin1", PRELUDE_BYTES, end);
-    if (headerBytes === this.#headers.length && headerBytes > 0 && text.lastIndexOf(this.#headers, 0) === 0)
-      this.#onFrame(withoutPadding(text.slice(headerBytes)), this.#type);
-    else this.#readOther(readHeaders(frame, PRELUDE_BYTES, PRELUDE_BYTES + headerBytes), text, headerBytes);
+  /**
+   * @param text the bytes as latin1
+   * @param start of the frame in both
+   */
+  #read(bytes: Buffer, text: string, start: number): void {
+    const end = start + bytes.readUInt32BE(start) - CHECKSUM_BYTES;
+    if (crc32(bytes.subarray(start, end)) !== bytes.readUInt32BE(end)) throw invalid("a frame has a wrong checksum");
+    const headersStart = start + PRELUDE_BYTES;
+    const headersEnd = headersStart + bytes.readUInt32BE(start + 4);
+    const data = text.slice(headersEnd, end);
+    if (headersEnd > headersStart && text.slice(headersStart, headersEnd) === this.#headers)
+      this.#onFrame(withoutPadding(data), this.#type);
+    else this.#readOther(bytes, headersStart, headersEnd, data);
   }
 
   /** Reads a frame whose headers differ from those of the last event. */
-  #readOther(headers: ReadonlyMap<string, string>, text: string, headerBytes: number): void {
-    const data = text.slice(headerBytes);
+  #readOther(bytes: Buffer, headersStart: number, headersEnd: number, data: string): void {
+    const headers = readHeaders(bytes, headersStart, headersEnd);
     switch (headers.get(":message-type")) {
       case "event":
-        this.#headers = text.slice(0, headerBytes);
+        // Not a slice, which would keep the text of the whole chunk as long as the stream lives.
+        this.#headers = bytes.toString("latin1", headersStart, headersEnd);
         this.#type = headers.get(":event-type") ?? "";
         return this.#onFrame(withoutPadding(data), this.#type);
       case "exception":
@@ -142,11 +150,11 @@ const PADDING = ',"p":"';
  * most events differ in their text alone (repetition.ts). A member before the last brace is one of the event itself.
  */
 function withoutPadding(data: string): string {
-  const at = data.lastIndexOf(PADDING);
-  if (at === -1 || !data.endsWith('"}')) return data;
-  for (let letter = at + PADDING.length; letter < data.length - 2; letter++)
-    if (!isLetterOrDigit(data.charCodeAt(letter))) return data;
-  return `${data.slice(0, at)}}`;
+  if (!data.endsWith('"}')) return data;
+  let at = data.length - 2;
+  while (isLetterOrDigit(data.charCodeAt(at - 1))) at--;
+  at -= PADDING.length;
+  return at >= 0 && data.startsWith(PADDING, at) ? `${data.slice(0, at)}}` : data;
 }
 
 function isLetterOrDigit(code: number): boolean {
