@@ -64,6 +64,7 @@ test-slow: install testbed ## The slow lane, which needs root, Java, Maven and C
 	bash test/testbed/build.sh conformance
 	bash test/testbed/build.sh inference
 	bash test/testbed/build.sh spire
+	bash test/testbed/build.sh python
 	GWPROXY_OBJECTS=600 GWPROXY_EXPRESSIONS=10000 node --import tsx test/run.ts --at-once 1 --changed-since $(BASE) \
 		'test/slow/**/*.test.ts' test/cluster/properties.test.ts test/conformance/cel/differential.test.ts
 	$(MAKE) conformance

@@ -1,13 +1,8 @@
-/** The signer of botocore, for the slow lane: a second opinion on signatures. Installed once into a cache outside the checkout. */
-import { execFile, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, renameSync } from "node:fs";
-import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+/** The signer of botocore, for the slow lane: a second opinion on signatures. */
+import { spawn } from "node:child_process";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { promisify } from "node:util";
-
-const VERSION = "1.43.11";
-const run = promisify(execFile);
+import { programs } from "./programs.ts";
 
 export interface RequestToSign {
   readonly method: string;
@@ -29,22 +24,9 @@ export interface RequestToSign {
 
 /** @returns the header `Authorization` for each request */
 export async function signWithBotocore(requests: readonly RequestToSign[]): Promise<string[]> {
-  const python = join(await installed(), "bin/python");
+  const python = join(await programs("python"), "python");
   const child = spawn(python, [join(import.meta.dirname, "sign.py")], { stdio: ["pipe", "pipe", "inherit"] });
   const lines = requests.map((request) => JSON.stringify({ ...request, body: request.body.toString("base64") }));
   child.stdin.end(`${lines.join("\n")}\n`);
   return (await text(child.stdout)).trimEnd().split("\n");
-}
-
-async function installed(): Promise<string> {
-  const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
-  const folder = join(cache, "gwproxy-testbed", `botocore-${VERSION}`);
-  if (existsSync(folder)) return folder;
-  mkdirSync(dirname(folder), { recursive: true });
-  const unfinished = mkdtempSync(`${folder}-`);
-  await run("python3", ["-m", "venv", unfinished]);
-  await run(join(unfinished, "bin/python"), ["-m", "pip", "install", "--quiet", `botocore==${VERSION}`]);
-  // Moved into place only when whole, so that an interrupted installation is never taken for a finished one.
-  renameSync(unfinished, folder);
-  return folder;
 }

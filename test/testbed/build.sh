@@ -5,9 +5,9 @@
 # Gateway API suite and its echo server), services (ratelimit, redis, ext: what policies call), telemetry (an OpenTelemetry
 # collector), metrics (a reader of expositions on Prometheus' own parser), protocols (h2spec and the client and server of
 # gRPC's interoperability cases), inference (the reference endpoint picker of the Gateway API inference extension and its
-# suite), spire (SPIRE's server and agent; needs a C compiler too) and helm. The cache of kubernetes and node is
-# $GWPROXY_TESTBED, or a folder named after the versions under ~/.cache; the others are named after their sums. Needs: go,
-# and some minutes the first time.
+# suite), spire (SPIRE's server and agent; needs a C compiler too), helm and python (an interpreter with packages of Python;
+# needs python3 and pip in place of go). The cache of kubernetes and node is $GWPROXY_TESTBED, or a folder named after the
+# versions under ~/.cache; the others are named after their sums. Needs: go, and some minutes the first time.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -40,18 +40,30 @@ build() { # NAME MODULE_FOLDER LINKER_FLAGS PACKAGE [GO_COMMAND]
   echo "testbed: built $1 in $((SECONDS - began)) s" >&2
 }
 
+install_packages() { # FOLDER_OF_REQUIREMENTS
+  [ -x "$bin/python" ] && return
+  local unfinished
+  echo "testbed: installing packages of Python, this happens once ..." >&2
+  unfinished=$(mktemp -d "${bin%/bin}.XXXXXX")
+  python3 -m venv "$unfinished"
+  "$unfinished/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
+    --only-binary :all: --requirement "$1/requirements.txt" >&2
+  # Moved into place only when whole; where another process was faster, its packages are the same.
+  mv -T "$unfinished" "${bin%/bin}" 2>/dev/null || rm -r "$unfinished"
+}
+
 cgo=0
 print_only=
 [ "${1:-}" != --print ] || { print_only=1; shift; }
 part=${1:-kubernetes}
 
-if [[ " services telemetry metrics conformance protocols inference spire helm " == *" $part "* ]]; then
+if [[ " services telemetry metrics conformance protocols inference spire helm python " == *" $part "* ]]; then
   sums=$(find "$here/$part" -type f | LC_ALL=C sort | xargs cat | openssl dgst -sha256 -r | cut -c1-8)
   bin=${XDG_CACHE_HOME:-$HOME/.cache}/gwproxy-testbed/$part-$sums/bin
 fi
 
 if [ -z "$print_only" ]; then
-  mkdir -p "$bin"
+  if [ "$part" = python ]; then mkdir -p "$(dirname "${bin%/bin}")"; else mkdir -p "$bin"; fi
   case $part in
     kubernetes)
       build etcd etcd "-s -w" go.etcd.io/etcd/server/v3
@@ -97,9 +109,12 @@ if [ -z "$print_only" ]; then
     helm)
       build helm helm "-s -w" helm.sh/helm/v4/cmd/helm
       ;;
+    python)
+      install_packages "$here/python"
+      ;;
     *)
       echo "build.sh: unknown part $part; there are kubernetes, node, conformance, services, telemetry, metrics, protocols," \
-        "inference, spire and helm" >&2
+        "inference, spire, helm and python" >&2
       exit 2
       ;;
   esac

@@ -1,4 +1,4 @@
-/** The programs that tests run against, built from Go modules by build.sh into a cache outside the checkout. */
+/** The programs that tests run against, built from Go modules and Python packages by build.sh into a cache outside the checkout. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -13,7 +13,8 @@ export type Part =
   | "protocols"
   | "inference"
   | "spire"
-  | "helm";
+  | "helm"
+  | "python";
 
 const built = new Map<Part, Promise<string>>();
 
