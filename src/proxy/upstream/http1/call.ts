@@ -116,8 +116,12 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
         body.copy(all, text.length);
         connection.socket.write(all);
       } else {
-        connection.socket.write(text, "latin1");
-        connection.socket.write(body);
+        const { socket } = connection;
+        // One system call for both: a head of its own would wake the server, which could do nothing with it yet.
+        socket.cork();
+        socket.write(text, "latin1");
+        socket.write(body);
+        socket.uncork();
       }
       this.#sending = "complete";
     } else {
