@@ -2,7 +2,7 @@
  * Prints a client's request for a provider: the same object where both speak one format, otherwise through a neutral
  * conversation. The LLM handler uses it.
  */
-import { mayHoldSignedIds, restoreCallIds } from "./conversation/call-id.ts";
+import { restoreCallIds } from "./conversation/call-id.ts";
 import { Losses } from "./conversation/losses.ts";
 import { mayHoldMarks, restoreSignatures } from "./conversation/restore-signatures.ts";
 import type { Endpoint } from "./call/endpoint.ts";
@@ -42,24 +42,16 @@ export function printProviderRequest(request: LlmRequest, translation: Translati
   if (call.streaming && call.wire === "Completions") askForUsage(body);
   endpoint.provider.adjustBody?.(body, { ...call, headers, losses }, endpoint.node);
   endpoint.policies.finalFields?.apply(body, exchange);
+  const isTranslated = translation.client !== translation.provider;
+  // Gemini models behind another API made the signatures themselves, and that API may hand them on.
+  if (!isTranslated && !call.model.includes("gemini")) restoreCallIds(body);
   // Always printed from the parsed body: of a repeated key the provider could otherwise read another value than we did.
   let text = JSON.stringify(body);
-  if (translation.client === translation.provider && restoreMarks(body, text, translation)) text = JSON.stringify(body);
+  if (!isTranslated && mayHoldMarks(text)) {
+    restoreSignatures(body, translation.provider.vendor);
+    text = JSON.stringify(body);
+  }
   return { body: Buffer.from(text), toolNames, losses: losses.names };
-}
-
-/**
- * Takes the marks of the gateway out of a body that is not translated.
- * @param text the body as it is printed
- * @returns whether there may have been any
- */
-function restoreMarks(body: JsonObject, text: string, { provider, call }: Translation): boolean {
-  const hasMarks = mayHoldMarks(text);
-  if (hasMarks) restoreSignatures(body, provider.vendor);
-  // Gemini models behind another API made the signatures themselves, and that API may hand them on.
-  const hasIds = mayHoldSignedIds(text) && !call.model.includes("gemini");
-  if (hasIds) restoreCallIds(body);
-  return hasMarks || hasIds;
 }
 
 function printBody(

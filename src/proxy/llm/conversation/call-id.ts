@@ -19,23 +19,21 @@ export function readCallId(text: string): { readonly id: string; readonly signat
   return { id: text.slice(0, at), signature: readSignature(text.slice(at + SEPARATOR.length), "google") };
 }
 
-/** Tells quickly whether a printed body may hold a signature in an identifier. */
-export function mayHoldSignedIds(text: string): boolean {
-  return text.includes(SEPARATOR);
-}
-
 const ID_MEMBERS = ["id", "call_id", "tool_call_id", "tool_use_id"] as const;
 
 /**
  * Takes the signatures off the identifiers in a body that is not translated, of any format: a conversation that began
- * with Gemini and moved on holds identifiers longer than the 64 characters that OpenAI accepts.
+ * with Gemini and moved on holds identifiers longer than the 64 characters that OpenAI accepts. Looking at the places of
+ * identifiers costs less than a search of the printed text, which tools and prompts make long.
  */
 export function restoreCallIds(body: JsonObject): void {
-  for (const item of [...listOf(body["messages"]), ...listOf(body["input"])]) {
-    restoreId(item);
-    const { content, tool_calls: calls } = objectOf(item) ?? {};
-    for (const part of [...listOf(content), ...listOf(calls)]) restoreId(part);
-  }
+  for (const items of [body["messages"], body["input"]])
+    for (const item of listOf(items)) {
+      restoreId(item);
+      const { content, tool_calls: calls } = objectOf(item) ?? {};
+      for (const part of listOf(content)) restoreId(part);
+      for (const call of listOf(calls)) restoreId(call);
+    }
 }
 
 function restoreId(item: Json): void {
