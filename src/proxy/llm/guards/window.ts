@@ -66,14 +66,15 @@ class GuardedStream implements BodyStream, BodySink {
 
   data(chunk: Buffer): boolean {
     if (this.#isOver) return true;
+    const text = chunk.toString("latin1");
     try {
-      this.#parser.push(chunk);
+      this.#parser.pushText(text);
     } catch (error) {
       this.#source.destroy();
       this.error(error as Error);
       return false;
     }
-    this.#held.add(chunk);
+    this.#held.add(text);
     const isFull = this.#windows.isFull || this.#held.bytes >= this.#context.limitBytes;
     if (isFull && !this.#isChecking) this.#check(this.#parser.settledBytes);
     return !this.#isChecking && !this.#isOver;
@@ -183,8 +184,8 @@ class Held {
     return this.#text.length;
   }
 
-  add(chunk: Buffer): void {
-    this.#text += chunk.toString("latin1");
+  add(chunk: string): void {
+    this.#text += chunk;
   }
 
   /** Removes the bytes up to a position of the stream. */

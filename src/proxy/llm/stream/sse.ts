@@ -48,8 +48,15 @@ export class SseParser {
 
   /** @throws ProxyError llm_response_invalid when an event exceeds the limit */
   push(chunk: Buffer): void {
-    if (chunk.length === 0) return;
-    const text = chunk.toString("latin1");
+    this.pushText(chunk.toString("latin1"));
+  }
+
+  /**
+   * Takes a chunk as latin1, for those who have it in that form.
+   * @throws ProxyError llm_response_invalid when an event exceeds the limit
+   */
+  pushText(text: string): void {
+    if (text === "") return;
     let at = this.#skipLineFeed && text.startsWith("\n") ? 1 : 0;
     this.#skipLineFeed = false;
     let lf = text.indexOf("\n", at);
