@@ -29,6 +29,13 @@ export interface Acknowledgements {
   hasBind(gateway: string): boolean;
   /** Returns why a data plane refused the resource: one of the given Gateway, or of any Gateway when none is given. */
   nackReason(type: ResourceType, key: string, gateway?: string): string | undefined;
+  /** Returns everything that is refused now. */
+  refusals(): readonly {
+    readonly gateway: string;
+    readonly type: ResourceType;
+    readonly key: string;
+    readonly reason: string;
+  }[];
   /** @returns the resources whose state has changed */
   ack(gateway: string, stream: StreamId, resources: readonly AckedResource[]): ResourceId[];
   nack(gateway: string, stream: StreamId, refused: readonly RejectedResource[]): void;
@@ -40,6 +47,7 @@ export interface Acknowledgements {
 }
 
 interface Nack {
+  readonly resource: ResourceId;
   readonly gateway: string;
   /** undefined once the stream has ended. */
   stream: StreamId | undefined;
@@ -72,6 +80,10 @@ export function createAcknowledgements(): Acknowledgements {
     hasBind: (gateway) => (binds.get(gateway)?.size ?? 0) > 0,
     nackReason: (type, key, gateway) =>
       nacks.get(idOf({ type, key }))?.find((each) => gateway === undefined || each.gateway === gateway)?.reason,
+    refusals: () =>
+      [...nacks.values()]
+        .flat()
+        .map(({ resource: { type, key }, gateway, reason }) => ({ gateway, type, key, reason })),
     ack(gateway, stream, resources) {
       return resources.filter((resource) => {
         const isOver = (nack: Nack): boolean =>
@@ -88,7 +100,7 @@ export function createAcknowledgements(): Acknowledgements {
         const id = idOf(resource);
         drop(id, (nack) => nack.stream === stream || (nack.stream === undefined && nack.gateway === gateway));
         const reason = resource.reason.slice(0, MAX_REASON_LENGTH);
-        nacks.set(id, [...(nacks.get(id) ?? []), { gateway, stream, reason }]);
+        nacks.set(id, [...(nacks.get(id) ?? []), { resource, gateway, stream, reason }]);
       }
     },
     closed(stream) {

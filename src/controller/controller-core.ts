@@ -19,6 +19,10 @@ import { createTranslator } from "../translator/translate.ts";
 import type { TranslationStep, Translator, TranslatorEvent } from "../translator/translator.ts";
 import type { ResourceUpdate } from "../ir/resource.ts";
 import type { ResourceFeed } from "../xds/server/discovery.ts";
+import { systemClock } from "../lib/time/clock.ts";
+import type { ObjectEvent } from "../sources/source.ts";
+import { ReplicaAcknowledgements } from "./replicas/replica-acknowledgements.ts";
+import { ReportStore } from "./replicas/report-store.ts";
 import { createOwnClass } from "./gateway-class.ts";
 import { createRemoteJwks } from "../runtime/remote-jwks.ts";
 import { createStatusFeed, type StatusFeed } from "./status-feed.ts";
@@ -32,6 +36,8 @@ export interface ControllerCore {
   trust(ca: string | undefined): void;
   readonly feed: ResourceFeed;
   readonly answers: StatusFeed["answers"];
+  /** Takes what other replicas report out of the events of the source, before namespaces are left out. */
+  takeReports(events: readonly ObjectEvent[]): readonly ObjectEvent[];
   readonly isLeader: () => boolean;
   /** What the dump shows of the translation. */
   readonly translator: Pick<Translator, "gateways" | "resourcesOf" | "diagnostics">;
@@ -40,12 +46,20 @@ export interface ControllerCore {
   stop(): Promise<void>;
 }
 
+export interface ReplicaIdentity {
+  /** Name that tells replicas apart. */
+  readonly name: string;
+  /** Object with which what this replica alone has made is removed: its Pod, or else the Deployment. */
+  readonly owner: ObjectOwner | undefined;
+}
+
 export interface ControllerCoreOptions {
   readonly options: ControllerOptions;
   readonly client: KubernetesClient;
   readonly kinds: readonly WatchedKind[];
   /** Deployment of the controller; undefined when it has none. */
   readonly owner: ObjectOwner | undefined;
+  readonly replica: ReplicaIdentity;
   readonly current: KubernetesSource["current"];
   /** Set when discovery is served over TLS. */
   readonly tls: { readonly ca: string | undefined } | undefined;
@@ -81,6 +95,23 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
     deployment: (gateway): DeploymentState => deployer.state(gateway),
     log,
   });
+  const { name: identity, owner: replicaOwner } = parts.replica;
+  const reportsLog = log.child("replicas");
+  const replicas = new ReplicaAcknowledgements({
+    namespace,
+    identity,
+    store: new ReportStore({
+      client,
+      namespace,
+      identity,
+      fieldManager: controllerName,
+      owner: replicaOwner,
+      clock: systemClock,
+      log: reportsLog,
+    }),
+    answers: statuses.answers,
+    log: reportsLog,
+  });
   const feed = createFeed((gateway) => translator.resourcesOf(gateway));
   const keysLog = log.child("keys");
   const store = createDocumentStore(client, { namespace, fieldManager: controllerName, owner, log: keysLog });
@@ -102,6 +133,7 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
     deployer.deploy(step.deploymentPlans);
     deployer.observe(events);
     statuses.follow(step);
+    replicas.follow(step);
     for (const event of events) {
       if (event.type === "set") status.observe(event.object);
       if (event.type === "delete") ownClass.deleted(event.id);
@@ -119,6 +151,7 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
     lead(isLeader) {
       leads = isLeader;
       ownClass.lead(isLeader);
+      replicas.lead(isLeader);
       if (isLeader) {
         status.resume();
         deployer.lead();
@@ -129,10 +162,11 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
     },
     trust: (ca) => deployer.configure(deployerSettings(options, { ca })),
     feed,
-    answers: statuses.answers,
+    answers: replicas.answers,
+    takeReports: (events) => replicas.take(events),
     stopFetching: () => remoteJwks.stop(),
     async stop() {
-      await Promise.all([status.stop(), deployer.stop()]);
+      await Promise.all([status.stop(), deployer.stop(), replicas.stop()]);
     },
   };
 }

@@ -23,7 +23,7 @@ import { reviewToken } from "../sources/kubernetes/token-review.ts";
 import { type ControllerMetrics, createControllerMetrics } from "../telemetry/controller-metrics.ts";
 import { createXdsServer, type XdsServer } from "../xds/server/discovery.ts";
 import { VERSION } from "../lib/version.ts";
-import { type ControllerCore, createControllerCore } from "./controller-core.ts";
+import { type ControllerCore, createControllerCore, type ReplicaIdentity } from "./controller-core.ts";
 import { readAdminToken } from "../runtime/admin-token.ts";
 import { checkOwnPorts } from "../runtime/own-ports.ts";
 import { createProcessLog, hostAndPort, isLoopback, stopSignal } from "../runtime/process.ts";
@@ -63,10 +63,12 @@ export async function runController(options: ControllerOptions): Promise<void> {
     memoryBytes: () => process.memoryUsage.rss(),
   });
   const { translated } = metrics;
-  const core = await createControllerCore({ options, client, kinds, owner, current, tls, log, translated });
+  const replica = identifyReplica(owner);
+  const core = await createControllerCore({ options, client, kinds, owner, replica, current, tls, log, translated });
   const leadership = createLeadership({
     client,
     namespace: options.namespace,
+    identity: replica.name,
     owner,
     isDisabled: options.disableLeaderElection,
     log: log.child("leader"),
@@ -111,7 +113,8 @@ export async function runController(options: ControllerOptions): Promise<void> {
     apply: (events) => core.apply(events),
     report: (diagnostics) => diagnostics.forEach(({ message }) => log.warn(message)),
   };
-  const started = source.start(filterNamespaces(sink, options.discoveryNamespaceSelectors));
+  const filtered = filterNamespaces(sink, options.discoveryNamespaceSelectors);
+  const started = source.start({ ...filtered, apply: (events) => filtered.apply(core.takeReports(events)) });
   await Promise.race([started, stopped]);
   collectWhenIdle();
   synced = true;
@@ -159,6 +162,7 @@ const LEASE_NAME = "gwproxy-controller";
 interface LeadershipOptions {
   readonly client: KubernetesClient;
   readonly namespace: string;
+  readonly identity: string;
   readonly owner: ObjectOwner | undefined;
   /** Makes every replica write. */
   readonly isDisabled: boolean;
@@ -167,12 +171,20 @@ interface LeadershipOptions {
 }
 
 /** Decides which replica writes: the holder of the lease, or every replica when leader election is disabled. */
-function createLeadership({ client, namespace, owner, isDisabled, log, onChange }: LeadershipOptions): Leader {
+function createLeadership(leadership: LeadershipOptions): Leader {
+  const { client, namespace, identity, owner, isDisabled, log, onChange } = leadership;
   if (isDisabled) return { start: () => onChange(true), stop: () => Promise.resolve() };
-  // A container that restarts in its pod is the same replica, and continues without waiting for its own lease to
-  // expire.
-  const identity = process.env["POD_NAME"] ?? `${hostname()}_${randomUUID()}`;
   return createLeader({ client, namespace, name: LEASE_NAME, identity, owner, clock: systemClock, log, onChange });
+}
+
+/**
+ * Names this replica by its Pod. A container that restarts in its Pod is the same replica, and continues without
+ * waiting for its own lease to expire.
+ */
+function identifyReplica(deployment: ObjectOwner | undefined): ReplicaIdentity {
+  const { POD_NAME: pod = "", POD_UID: uid = "" } = process.env;
+  if (pod === "") return { name: `${hostname()}_${randomUUID()}`, owner: deployment };
+  return { name: pod, owner: uid === "" ? deployment : { apiVersion: "v1", kind: "Pod", name: pod, uid } };
 }
 
 interface NackReportDeps {

@@ -52,6 +52,10 @@ name appears once, because server-side apply refuses duplicates.
   valueFrom:
     fieldRef:
       fieldPath: metadata.name
+- name: POD_UID
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.uid
 - name: GWPROXY_DEPLOYMENT_NAME
   value: {{ include "gwproxy.fullname" . }}
 - name: GWPROXY_LOG_LEVEL
