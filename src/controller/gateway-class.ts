@@ -1,6 +1,7 @@
 /**
  * Creates the controller's GatewayClass when it is missing, so that applying a Gateway is all a user has to do.
- * `controller-core.ts` uses it. The leader creates it when it starts to lead, and again after it was deleted.
+ * `controller-core.ts` uses it. The leader creates it when it starts to lead, and again after it was deleted. A class
+ * that is as it should be is not written, so that a restart of the controller writes nothing.
  *
  * Where a chart renders the class, the leader must not create it: an uninstalled class would come back. It only corrects
  * the parameters of one that exists, when it starts to lead and they differ. It writes nothing else, because `helm
@@ -78,6 +79,13 @@ type WantedClass = Pick<OwnClassOptions, "name" | "controllerName" | "parameters
 async function applyClass(client: KubernetesClient, wanted: WantedClass): Promise<void> {
   const { name, controllerName } = wanted;
   const parametersRef = parametersOf(wanted);
+  const spec = {
+    controllerName,
+    description: "Gateways served by gwproxy",
+    ...(parametersRef === undefined ? {} : { parametersRef }),
+  };
+  const current = await readClass(client, name);
+  if (deepEqual(current?.spec, spec)) return;
   await client.request({
     method: "PATCH",
     path: classPath(name),
@@ -87,11 +95,7 @@ async function applyClass(client: KubernetesClient, wanted: WantedClass): Promis
       apiVersion: `${GATEWAY_GROUP}/v1`,
       kind: "GatewayClass",
       metadata: { name },
-      spec: {
-        controllerName,
-        description: "Gateways served by gwproxy",
-        ...(parametersRef === undefined ? {} : { parametersRef }),
-      },
+      spec,
     },
   });
 }

@@ -11,12 +11,19 @@ const CLASS = { group: "gateway.networking.k8s.io", kind: "GatewayClass", namesp
 /** Starts a controller's class against a server that answers as told. */
 function start() {
   const clock = testClock();
-  const server = { isUp: false, requests: 0 };
+  const server: { isUp: boolean; class: unknown; readonly methods: string[] } = {
+    isUp: false,
+    class: undefined,
+    methods: [],
+  };
+  const missing = new ApiError("not found", { status: 404 });
   const client: KubernetesClient = {
     server: "http://127.0.0.1",
-    request: () => {
-      server.requests++;
-      return server.isUp ? Promise.resolve({}) : Promise.reject(new Error("down"));
+    request({ method, body }) {
+      server.methods.push(method);
+      if (!server.isUp) return Promise.reject(new Error("down"));
+      if (method === "PATCH") server.class = body;
+      return server.class === undefined ? Promise.reject(missing) : Promise.resolve(server.class);
     },
     stream: () => Promise.reject(new Error("not used")),
     close: () => undefined,
@@ -35,12 +42,30 @@ test("only the leader creates the class, and again when it was deleted", async (
   const { clock, server, ownClass } = start();
   server.isUp = true;
   ownClass.deleted(CLASS);
-  assert.equal(server.requests, 0);
+  assert.deepEqual(server.methods, []);
   ownClass.lead(true);
+  await clock.advance(0);
   ownClass.deleted({ ...CLASS, name: "other" });
+  server.class = undefined;
   ownClass.deleted(CLASS);
   await clock.advance(60_000);
-  assert.equal(server.requests, 2);
+  assert.deepEqual(server.methods, ["GET", "PATCH", "GET", "PATCH"]);
+});
+
+test("a class that is as it should be is not written again, and one that differs is", async () => {
+  const { clock, server, ownClass } = start();
+  server.isUp = true;
+  ownClass.lead(true);
+  await clock.advance(0);
+  ownClass.lead(false);
+  server.methods.length = 0;
+  ownClass.lead(true);
+  await clock.advance(60_000);
+  assert.deepEqual(server.methods, ["GET"]);
+  server.class = { spec: { controllerName: "c" } };
+  ownClass.lead(true);
+  await clock.advance(60_000);
+  assert.deepEqual(server.methods, ["GET", "GET", "PATCH"]);
 });
 
 test("a class that cannot be applied is tried again by one timer, whatever happens meanwhile", async () => {
@@ -60,12 +85,13 @@ test("the next try after the server has come back is the last one", async () => 
   await clock.advance(0);
   server.isUp = true;
   await clock.advance(60_000);
-  assert.equal(server.requests, 2);
+  assert.deepEqual(server.methods, ["GET", "GET", "PATCH"]);
   assert.deepEqual(clock.waiting(), []);
 });
 
 test("the class refers to its parameters", async () => {
   const bodies: unknown[] = [];
+  const clock = testClock();
   const client: KubernetesClient = {
     server: "http://127.0.0.1",
     request: ({ body }) => {
@@ -77,7 +103,9 @@ test("the class refers to its parameters", async () => {
   };
   const parametersRef = { name: "defaults", namespace: "gwproxy-system" };
   const { log } = recordingLog();
-  createOwnClass(client, { name: "gwproxy", controllerName: "c", mayCreate: true, parametersRef, log }).lead(true);
+  const options = { name: "gwproxy", controllerName: "c", mayCreate: true, parametersRef, log, clock };
+  createOwnClass(client, options).lead(true);
+  await clock.advance(0);
   assert.match(
     JSON.stringify(bodies),
     /"parametersRef":{"group":"gwproxy.dev","kind":"GwParameters","name":"defaults"/,
