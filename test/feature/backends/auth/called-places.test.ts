@@ -14,7 +14,6 @@ import {
   route,
   routePolicy,
   startGateway,
-  staticBackend,
 } from "../../../support/gateway/gateway.ts";
 import { eventually } from "../../../support/gateway/process.ts";
 import { prove } from "../../../support/proofs/prove.ts";
