@@ -28,7 +28,7 @@ import { providerFormat } from "./formats/index.ts";
 import type { AiPolicies } from "./policies/index.ts";
 import { findOperation } from "./operations/index.ts";
 import type { JsonObject } from "./shared/json.ts";
-import { printProviderRequest } from "./print-request.ts";
+import { operationForm, printProviderRequest } from "./print-request.ts";
 import type { ProviderCall } from "./providers/provider.ts";
 import { changedSource, readRequest } from "./request.ts";
 import { ProviderGroups } from "./call/select.ts";
@@ -152,7 +152,8 @@ async function callAdmitted(
   // Read before printing, which may change the client's object.
   const facts = { requestModel: model, provider: node.identity, streaming, ...paramsOf(request.body) };
   const hidesUsage = client === provider && streaming && !asksForUsage(client, request);
-  const inputBytes = (): number => textBytes(client.client?.texts.requestTexts(request.body));
+  const inputBytes = (): number =>
+    textBytes(client.client?.texts.requestTexts(request.body) ?? client.inputTexts?.(request.body));
   const isFree = client.answer !== undefined;
   const ledger = isFree ? openFreeLedger(exchange, facts) : await openLedger(exchange, facts, inputBytes, catalog);
   const guards = isFree ? undefined : guardsOf(endpoint, client, exchange);
@@ -162,7 +163,9 @@ async function callAdmitted(
     ledger.settle("failed");
     return rejection;
   }
+  const ownForm = operationForm(client, provider, endpoint.provider.ownForm?.(to, node));
   const { body, toolNames, losses } = printProviderRequest(request, {
+    ownForm,
     client,
     provider,
     endpoint,
@@ -182,7 +185,7 @@ async function callAdmitted(
     request: request.body,
     model,
     toolNames,
-    ownForm: endpoint.provider.ownForm?.(to, node),
+    ownForm,
     hidesUsage,
     writesList: request.wantsList === true,
     ledger,
@@ -266,6 +269,8 @@ function requireServed({ name, format }: ClientFormat): ChatFormat {
 
 const OPERATIONS: Readonly<Partial<Record<ProviderCall["wire"], string>>> = {
   Embeddings: "embeddings",
+  EmbedContent: "embeddings",
+  BatchEmbedContents: "embeddings",
   Rerank: "rerank",
   MessagesTokenCount: "count_tokens",
   GeminiTokenCount: "count_tokens",

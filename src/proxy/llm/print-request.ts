@@ -7,16 +7,19 @@ import { Losses } from "./conversation/losses.ts";
 import { mayHoldMarks, restoreSignatures } from "./conversation/restore-signatures.ts";
 import type { Endpoint } from "./call/endpoint.ts";
 import type { Exchange } from "../exchange/exchange.ts";
-import type { ChatFormat, LlmRequest, PrintedRequest } from "./formats/chat-format.ts";
+import type { ChatFormat, FormatForm, LlmRequest, PrintedRequest } from "./formats/chat-format.ts";
 import { askForUsage } from "./formats/completions/stream-options.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import type { JsonObject } from "./shared/json.ts";
+import { chainForms, type OperationForm } from "./shared/operation-form.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { ProviderCall } from "./providers/provider.ts";
 
 interface Translation {
   readonly client: ChatFormat;
   readonly provider: ChatFormat;
+  /** The form that an operation has at the provider, where it is not the client's. */
+  readonly ownForm: OperationForm | undefined;
   readonly endpoint: Pick<Endpoint, "node" | "provider" | "policies">;
   readonly call: ProviderCall;
   /** Headers of the client. */
@@ -56,13 +59,12 @@ export function printProviderRequest(request: LlmRequest, translation: Translati
 
 function printBody(
   { body }: LlmRequest,
-  { client, provider, endpoint, call, tags }: Translation,
+  { client, provider, ownForm, endpoint, call, tags }: Translation,
   losses: Losses,
 ): PrintedRequest {
   const { model, streaming } = call;
+  if (ownForm !== undefined) return { body: ownForm.printRequest(body, model) };
   if (client === provider) {
-    const form = endpoint.provider.ownForm?.(call, endpoint.node);
-    if (form !== undefined) return { body: form.printRequest(body, model) };
     if (provider.namesModel) body["model"] = model;
     return { body };
   }
@@ -71,4 +73,23 @@ function printBody(
   const conversation = client.client.readRequest(body, { model, streaming, losses });
   endpoint.policies.markCache?.(conversation, client.name, provider.name);
   return provider.provider.printRequest(conversation, { losses, tags });
+}
+
+/** Returns the form of an operation at the provider: from the client's format to the provider's, and to its own form. */
+export function operationForm(
+  client: ChatFormat,
+  provider: ChatFormat,
+  own: OperationForm | undefined,
+): OperationForm | undefined {
+  const form = client === provider ? undefined : client.forms?.[provider.name];
+  if (form === undefined) return own;
+  return chainForms(form, own ?? withoutHints(form));
+}
+
+/** A provider of the plain form may refuse what it does not know. */
+function withoutHints({ hints }: FormatForm): OperationForm {
+  return {
+    printRequest: (body) => Object.fromEntries(Object.entries(body).filter(([name]) => !hints.includes(name))),
+    readAnswer: (answer) => answer,
+  };
 }

@@ -10,7 +10,7 @@ import { collect } from "../exchange/collect.ts";
 import { codingOf, forgetBody, unpackStream } from "../exchange/content-coding.ts";
 import type { Reply } from "../exchange/exchange.ts";
 import type { ChatFormat, ClientSide, ProviderSide } from "./formats/chat-format.ts";
-import type { OperationForm } from "./providers/provider.ts";
+import type { OperationForm } from "./shared/operation-form.ts";
 import type { ErrorPrinter } from "./client-formats/client-format.ts";
 import type { Vendor } from "./conversation/conversation.ts";
 import { printCompletionsError } from "./formats/completions/errors.ts";
@@ -102,8 +102,8 @@ export async function readReply(response: UpstreamResponse, context: ReplyContex
 }
 
 /** @returns undefined when nothing has to be translated */
-function sidesOf({ client, provider }: ReplyContext): Sides | undefined {
-  if (client === provider) return undefined;
+function sidesOf({ client, provider, ownForm }: ReplyContext): Sides | undefined {
+  if (client === provider || ownForm !== undefined) return undefined;
   if (client.client === undefined || provider.provider === undefined)
     throw new ProxyError("llm_conversion_unsupported");
   return { client: client.client, provider: provider.provider };
@@ -159,7 +159,7 @@ async function readWhole(body: BodyStream, headers: HeaderList, context: ReplyCo
   }
   if (ownForm !== undefined) {
     const own = ownForm.readAnswer(answer, { ...context, headers });
-    ledger.record(provider.usage(own));
+    ledger.record(client.usage(own));
     ledger.settle("complete");
     return printed(own, headers);
   }

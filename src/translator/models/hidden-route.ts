@@ -41,7 +41,7 @@ const EXACT_PATHS = [
 /** One model of the list, whose name may hold slashes; and the native paths of Gemini and Vertex AI. */
 const PATTERNS = [
   "(?:/v1(?:beta)?)?/models/[^:]+",
-  "/.*/models/[^/]+:(?:rawPredict|streamRawPredict|generateContent|streamGenerateContent|countTokens)",
+  "/.*/models/.+:(?:rawPredict|streamRawPredict|generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)",
 ];
 
 /** @param gateway the Gateway that the listener belongs to @param listener its key */

@@ -7,11 +7,12 @@ import {
   type GenerateContentResponse,
   type GoogleGenAI,
 } from "@google/genai";
-import { call } from "../../support/clients/http.ts";
-import { documents, GATEWAY, route, startGateway } from "../../support/gateway/gateway.ts";
+import { call, parseJson } from "../../support/clients/http.ts";
+import { documents, GATEWAY, route, routePolicy, startGateway } from "../../support/gateway/gateway.ts";
 import { googleClient, serveGemini, serveVertex } from "../../support/gateway/google.ts";
 import { mockBackend, startMockProvider } from "../../support/gateway/mock-provider.ts";
 import { prove } from "../../support/proofs/prove.ts";
+import { startScripted } from "../../support/servers/scripted-server.ts";
 import { GEMINI_KEY, GOOGLE_TOKEN } from "../../support/servers/llm/google.ts";
 
 const MODEL = "gemini-3-pro-preview";
@@ -197,3 +198,122 @@ prove([], "the client lists the models of its own vendor, and of no other", asyn
   const { status, body } = await call(`${gateway.url()}/v1beta/models`);
   assert.deepEqual([status, (JSON.parse(body) as { error: { code: number } }).error.code], [501, 501]);
 });
+
+const EMBEDDED = { contents: ["first", "second"], config: { outputDimensionality: 2, taskType: "CLUSTERING" } };
+/** A gateway that counts the tokens of embeddings in a header of its answers. */
+const COUNTED = routePolicy(
+  "count",
+  "ai",
+  "  traffic: {transformation: {response: {set: [{name: x-tokens, value: string(llm.inputTokens)}]}}}",
+);
+
+prove([], "the official client embeds texts with Gemini, whose answer it gets as it is", async (context) => {
+  const { google, gateway } = await serveGemini(context);
+  const { embeddings } = await googleClient({ gateway }).models.embedContent({ model: "embed-1", ...EMBEDDED });
+  assert.deepEqual(
+    embeddings?.map(({ values }) => values),
+    [
+      [0.5, 0],
+      [0.5, 1],
+    ],
+  );
+  assert.equal(google.seen[0]?.url, "/v1beta/models/embed-1:batchEmbedContents");
+  const one = await call(`${gateway.url()}/v1beta/models/embed-1:embedContent`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "models/other", content: { parts: [{ text: "a" }] }, taskType: "CLUSTERING" }),
+  });
+  assert.equal(one.status, 200, one.body);
+  assert.deepEqual(google.seen[1]?.body, {
+    model: "models/embed-1",
+    content: { parts: [{ text: "a" }] },
+    taskType: "CLUSTERING",
+  });
+});
+
+/** Answers of an OpenAI in an order of its own. */
+const LIST = {
+  object: "list",
+  model: "m",
+  data: [1, 0].map((index) => ({ object: "embedding", index, embedding: [index, 0.5] })),
+  usage: { prompt_tokens: 7, total_tokens: 7 },
+};
+
+prove([], "the official client of Google embeds texts with providers of other vendors", async (context) => {
+  const bodies: unknown[] = [];
+  const { port } = await startScripted(context, ({ body }, response) => {
+    bodies.push(body);
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(LIST));
+  });
+  const backend = mockBackend(port);
+  const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai"), COUNTED));
+  const { embeddings, sdkHttpResponse } = await googleClient({ gateway }).models.embedContent({
+    model: "text-embedding-3-small",
+    ...EMBEDDED,
+  });
+  assert.deepEqual(
+    embeddings?.map(({ values }) => values),
+    [
+      [0, 0.5],
+      [1, 0.5],
+    ],
+  );
+  assert.equal(sdkHttpResponse?.headers?.["x-tokens"], "7");
+  assert.deepEqual(bodies, [{ model: "text-embedding-3-small", input: ["first", "second"], dimensions: 2 }]);
+  const vertex = await serveVertex(context, "europe-west1", ", region: europe-west1");
+  const onVertex = await googleClient(vertex).models.embedContent({ model: "text-embedding-005", ...EMBEDDED });
+  assert.deepEqual(onVertex.embeddings?.[1]?.values, [0.25, -0.5]);
+  assert.deepEqual(vertex.google.seen[0]?.body, {
+    instances: ["first", "second"].map((content) => ({ content, task_type: "CLUSTERING" })),
+    parameters: { outputDimensionality: 2 },
+  });
+});
+
+prove(
+  [],
+  "embeddings that a provider cannot express, or does not answer, are errors of Google's form",
+  async (context) => {
+    let answer: object = { object: "list", data: [] };
+    const { port, received } = await startScripted(context, (_request, response) => {
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
+    });
+    const backend = mockBackend(port);
+    const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai")));
+    const send = async (method: string, body: unknown): Promise<readonly [number, string]> => {
+      const reply = await call(`${gateway.url()}/v1beta/models/m:${method}`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+      const { error } = parseJson(reply.body) as { error: { code: number; message: string } };
+      assert.equal(error.code, reply.status);
+      return [reply.status, error.message.replace("failed to process LLM request: ", "")];
+    };
+    const text = { content: { parts: [{ text: "a" }] } };
+    const image = { content: { parts: [{ inlineData: { mimeType: "image/png", data: "" } }] } };
+    for (const [method, body, message] of [
+      ["embedContent", {}, "content must be an object"],
+      ["embedContent", { content: { parts: "a" } }, "content.parts must be a list"],
+      ["embedContent", { content: { parts: [] } }, "content.parts must not be empty"],
+      ["embedContent", image, "content.parts[0].text is needed"],
+      [
+        "embedContent",
+        { ...text, outputDimensionality: "2" },
+        "outputDimensionality must be a whole number that is not negative",
+      ],
+      ["batchEmbedContents", { requests: [] }, "requests must not be empty"],
+      ["batchEmbedContents", { requests: [text, image] }, "requests[1].content.parts[0].text is needed"],
+      [
+        "batchEmbedContents",
+        { requests: [text, { ...text, title: "t" }] },
+        "requests[1] must have the settings of the first request",
+      ],
+    ] as const)
+      assert.deepEqual(await send(method, body), [400, message]);
+    assert.equal(received.length, 0);
+    const [status] = await send("embedContent", text);
+    assert.equal(status, 502, "no embedding came");
+    answer = { object: "list", data: [{ index: 0, embedding: ["x"] }] };
+    assert.equal((await send("embedContent", text))[0], 502, "not numbers");
+  },
+);

@@ -10,6 +10,9 @@ import { startScripted } from "../../support/servers/scripted-server.ts";
 
 type Operation = "embeddings" | "count" | "rerank" | "realtime";
 
+/** Embeddings of Gemini clients go where those of others go, except at Google. */
+type Asked = Operation | "embedContent";
+
 /** What becomes of an operation: the path at which the provider is called, an answer of the gateway, or a refusal. */
 type Cell = `/${string}` | "answered here" | "refused";
 
@@ -21,6 +24,7 @@ interface Row {
   readonly model: string;
   readonly models?: Readonly<Partial<Record<Operation, string>>>;
   readonly cells: Readonly<Record<Operation, Cell>>;
+  readonly embedContent?: Cell;
 }
 
 const AZURE = "/openai/v1";
@@ -107,6 +111,7 @@ const ROWS: readonly Row[] = [
     provider: "llmf: {}",
     model: "gemini-2.5-flash",
     cells: { embeddings: "/v1beta/openai/embeddings", count: "answered here", rerank: "refused", realtime: "refused" },
+    embedContent: "/v1beta/models/gemini-2.5-flash:embedContent",
   },
   ...[
     { name: "llmg-gemini", model: "gemini-2.5-flash", count: "answered here" as const },
@@ -174,8 +179,12 @@ interface Request {
   readonly body?: object;
 }
 
-const REQUESTS: Readonly<Record<Operation, (model: string) => Request>> = {
+const REQUESTS: Readonly<Record<Asked, (model: string) => Request>> = {
   embeddings: (model) => ({ path: "/v1/embeddings", body: { model, input: "a" } }),
+  embedContent: (model) => ({
+    path: `/v1beta/models/${model}:embedContent`,
+    body: { model: `models/${model}`, content: { parts: [{ text: "a" }] } },
+  }),
   count: (model) => ({
     path: "/v1/messages/count_tokens",
     body: { model, messages: [{ role: "user", content: "a" }] },
@@ -201,10 +210,12 @@ spec:
   });
   const gateway = await startGateway(context, documents(GATEWAY, ...objects));
   const failures: string[] = [];
-  for (const { name, model, models = {}, cells } of ROWS)
-    for (const operation of Object.keys(REQUESTS) as Operation[]) {
+  for (const { name, model, models = {}, cells, embedContent = cells.embeddings } of ROWS)
+    for (const operation of Object.keys(REQUESTS) as Asked[]) {
       // The keys of the table above.
-      const { path, body } = REQUESTS[operation](models[operation] ?? model);
+      const own = operation === "embedContent" ? models.embeddings : models[operation];
+      const cell = operation === "embedContent" ? embedContent : cells[operation];
+      const { path, body } = REQUESTS[operation](own ?? model);
       const before = received.length;
       const url = `${gateway.url()}/${name}${path}`;
       const json = { "content-type": "application/json" };
@@ -215,7 +226,7 @@ spec:
       const expected = {
         "answered here": { status: 200, seen: [] as string[] },
         refused: { status: 400, seen: [] as string[] },
-      }[cells[operation] as string] ?? { status: 500, seen: [cells[operation] as string] };
+      }[cell as string] ?? { status: 500, seen: [cell as string] };
       if (answer.status !== expected.status || seen.join() !== expected.seen.join())
         failures.push(`${name}, ${operation}: ${answer.status} ${seen.join()} ${answer.body.slice(0, 150)}`);
     }

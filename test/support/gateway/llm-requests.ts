@@ -9,7 +9,7 @@ export const UNSERVED: readonly (readonly [
 ])[] = [
   ["/v1/messages/batches", "Messages", "anthropic"],
   ["/v1beta/models/g:batchGenerateContent?alt=sse", "Gemini", "google"],
-  ["/v1beta/models/g:embedContent", "Gemini", "google"],
+  ["/v1beta/models/g:predictLongRunning", "Gemini", "google"],
 ];
 
 /** A body that every provider accepts. */

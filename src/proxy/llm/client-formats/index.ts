@@ -4,6 +4,7 @@
  */
 import { RouteType } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { completions } from "../formats/completions/index.ts";
+import { batchEmbedContents, embedContent } from "../formats/embeddings/gemini.ts";
 import { embeddings } from "../formats/embeddings/index.ts";
 import { messages } from "../formats/messages/index.ts";
 import { rerank } from "../formats/rerank/index.ts";
@@ -55,6 +56,18 @@ export const CLIENT_FORMATS: readonly ClientFormat[] = [
     path: /(?<=\/(?:models|tunedModels)\/.+):countTokens$/,
     printError: printGeminiError,
     format: geminiTokenCount,
+  },
+  {
+    name: "EmbedContent",
+    path: /(?<=\/(?:models|tunedModels)\/.+):embedContent$/,
+    printError: printGeminiError,
+    format: embedContent,
+  },
+  {
+    name: "BatchEmbedContents",
+    path: /(?<=\/(?:models|tunedModels)\/.+):batchEmbedContents$/,
+    printError: printGeminiError,
+    format: batchEmbedContents,
   },
   {
     name: "Gemini",

@@ -10,6 +10,7 @@ import type { Conversation, Vendor } from "../conversation/conversation.ts";
 import type { AnswerEvent, DeltaEvent, VendorError } from "../conversation/events.ts";
 import type { Losses } from "../conversation/losses.ts";
 import type { JsonObject } from "../shared/json.ts";
+import type { OperationForm } from "../shared/operation-form.ts";
 import type { Facts } from "../shared/usage.ts";
 import type { FormatTexts } from "./guarded-text.ts";
 
@@ -21,6 +22,8 @@ export type FormatName =
   | "Gemini"
   | "Converse"
   | "Embeddings"
+  | "EmbedContent"
+  | "BatchEmbedContents"
   | "Rerank"
   | "MessagesTokenCount"
   | "GeminiTokenCount";
@@ -54,11 +57,20 @@ export interface ChatFormat {
   stream(event: JsonObject, facts: Facts): boolean;
   readonly client?: ClientSide;
   readonly provider?: ProviderSide;
+  /** Its requests in other formats that are no chat either. */
+  readonly forms?: Readonly<Partial<Record<FormatName, FormatForm>>>;
+  /** Returns the texts whose tokens are estimated where the provider reports none, in a format without a client side. */
+  inputTexts?(body: JsonObject): readonly { readonly text: string }[];
   /**
    * Answers a request in place of a provider that cannot. A format with this member costs nothing: no budget is charged,
    * and no guard is asked.
    */
   answer?(body: JsonObject, model: string): Promise<JsonObject>;
+}
+
+export interface FormatForm extends OperationForm {
+  /** Members that only some providers read; others are not sent them. */
+  readonly hints: readonly string[];
 }
 
 export interface ClientSide {

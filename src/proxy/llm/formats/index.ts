@@ -2,6 +2,7 @@
 import type { ChatFormat, FormatName } from "./chat-format.ts";
 import { completions } from "./completions/index.ts";
 import { converse } from "./converse/index.ts";
+import { batchEmbedContents, embedContent } from "./embeddings/gemini.ts";
 import { embeddings } from "./embeddings/index.ts";
 import { gemini } from "./gemini/index.ts";
 import { messages } from "./messages/index.ts";
@@ -17,6 +18,8 @@ export const CHAT_FORMATS: Readonly<Record<FormatName, ChatFormat>> = {
   Converse: converse,
   Responses: responses,
   Embeddings: embeddings,
+  EmbedContent: embedContent,
+  BatchEmbedContents: batchEmbedContents,
   Rerank: rerank,
   MessagesTokenCount: messagesTokenCount,
   GeminiTokenCount: geminiTokenCount,
@@ -34,6 +37,8 @@ const PREFERENCES: Readonly<Record<FormatName, readonly FormatName[]>> = {
   // No client speaks it.
   Converse: [],
   Embeddings: ["Embeddings"],
+  EmbedContent: ["EmbedContent", "Embeddings"],
+  BatchEmbedContents: ["BatchEmbedContents", "Embeddings"],
   Rerank: ["Rerank"],
   MessagesTokenCount: ["MessagesTokenCount"],
   GeminiTokenCount: ["GeminiTokenCount"],

@@ -8,6 +8,7 @@ import type { SigningScope } from "../../upstream/auth.ts";
 import type { Losses } from "../conversation/losses.ts";
 import type { FormatName } from "../formats/chat-format.ts";
 import type { JsonObject } from "../shared/json.ts";
+import type { OperationForm } from "../shared/operation-form.ts";
 
 /** What goes to a provider: a format, or an operation that is no chat. */
 export type Wire = FormatName | "Detect" | "GeminiModels" | "Models" | "Passthrough" | "Realtime";
@@ -42,26 +43,6 @@ interface BodyCall extends ProviderCall {
   /** Headers of the client. */
   readonly headers: HeaderList;
   readonly losses: Losses;
-}
-
-/** How a provider speaks an operation that is no chat, such as embeddings, in a form of its own. */
-export interface OperationForm {
-  /** @throws ProxyError llm_request_invalid */
-  printRequest(body: JsonObject, model: string): JsonObject;
-  /**
-   * Returns the answer in the form of the client, with its usage.
-   * @throws ProxyError llm_response_invalid
-   */
-  readAnswer(answer: JsonObject, context: OperationAnswer): JsonObject;
-}
-
-/** What is known when an answer is read. */
-interface OperationAnswer {
-  /** The client's body. */
-  readonly request: JsonObject;
-  readonly model: string;
-  /** Headers of the answer. */
-  readonly headers: HeaderList;
 }
 
 export interface Provider {

@@ -122,6 +122,8 @@ function findEndpoint(url: string, location: string | undefined, project: string
 }
 
 function native(url: string, prefix: string): Endpoint | undefined {
+  const embeds = new RegExp(`^${prefix}([A-Za-z0-9.@_-]+):(embedContent|batchEmbedContents)$`).exec(url);
+  if (embeds !== null) return embedding(`models/${embeds[1]}`, embeds[2] === "batchEmbedContents");
   const form = new RegExp(`^${prefix}([A-Za-z0-9.@_-]+):(generateContent|streamGenerateContent\\?alt=sse)$`).exec(url);
   if (form === null) return undefined;
   return {
@@ -155,6 +157,34 @@ function compatible(): Endpoint {
 function lacksSignature({ tool_calls: calls }: { readonly tool_calls?: readonly object[] }): boolean {
   const [first] = calls ?? [];
   return first !== undefined && !/"extra_content":{"google":{"thought_signature":"[^"]+"}}/.test(JSON.stringify(first));
+}
+
+/** Embeddings in the form of the Gemini API, whose bodies name the model again. */
+function embedding(model: string, isBatch: boolean): Endpoint {
+  const one = ({ model: named, content, ...more }: Record<string, unknown>): string | undefined => {
+    const unknown = Object.keys(more).find((name) => !["taskType", "title", "outputDimensionality"].includes(name));
+    if (unknown !== undefined) return `Unknown name "${unknown}"`;
+    if (named !== model) return `The model ${String(named)} is not the one of the path.`;
+    const { parts } = (content ?? {}) as { parts?: unknown[] };
+    return Array.isArray(parts) && parts.length > 0 ? undefined : "content.parts is required";
+  };
+  return {
+    isNative: true,
+    fault(body) {
+      if (!isBatch) return one(body);
+      const { requests } = body;
+      return Array.isArray(requests) ? requests.map(one).find((each) => each !== undefined) : "requests is required";
+    },
+    reply(response, _answer, { requests }) {
+      const vectors = ((requests ?? [1]) as unknown[]).map((_one, at) => ({ values: [0.5, at] }));
+      const usageMetadata = { promptTokenCount: 6 };
+      sendJson(
+        response,
+        200,
+        isBatch ? { embeddings: vectors, usageMetadata } : { embedding: vectors[0], usageMetadata },
+      );
+    },
+  };
 }
 
 /** Embeddings in the form of OpenAI, packed as the client asks for them. */

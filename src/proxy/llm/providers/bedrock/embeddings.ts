@@ -5,7 +5,7 @@
 import type { HeaderList } from "../../../../lib/header-list.ts";
 import { countOf, listOf, objectOf, type JsonObject } from "../../shared/json.ts";
 import { invalidRequest, readBoolean, readCount, readText } from "../../shared/request-fields.ts";
-import type { OperationForm } from "../provider.ts";
+import type { OperationForm } from "../../shared/operation-form.ts";
 import { printEmbeddings, readInput } from "../shared/embedding-list.ts";
 
 /** Returns the dialect of a model; undefined for one that is not known to embed. */

@@ -2,7 +2,7 @@
 import { ProxyError } from "../../../exchange/errors.ts";
 import { objectOf, type JsonObject } from "../../shared/json.ts";
 import { invalidRequest, readCount, requireText } from "../../shared/request-fields.ts";
-import type { OperationForm } from "../provider.ts";
+import type { OperationForm } from "../../shared/operation-form.ts";
 import { printRanking, readDocuments } from "../shared/ranking.ts";
 
 /** @param region of the models */

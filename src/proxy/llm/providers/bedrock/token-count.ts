@@ -4,7 +4,7 @@
  */
 import { ProxyError } from "../../../exchange/errors.ts";
 import { countOf, type JsonObject } from "../../shared/json.ts";
-import type { OperationForm } from "../provider.ts";
+import type { OperationForm } from "../../shared/operation-form.ts";
 
 /** Whether the service counts for a model: it knows foundation models alone, and no profile in their place. */
 export function canCount(model: string): boolean {

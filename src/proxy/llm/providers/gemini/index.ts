@@ -3,7 +3,9 @@
  * OpenAI.
  */
 import type { HeaderList } from "../../../../lib/header-list.ts";
-import type { HeaderCall, OperationForm, Provider, Wire } from "../provider.ts";
+import type { HeaderCall, Provider, Wire } from "../provider.ts";
+import type { OperationForm } from "../../shared/operation-form.ts";
+import { listOf, objectOf, type JsonObject } from "../../shared/json.ts";
 import { signCalls } from "../shared/compatible-signatures.ts";
 import { geminiMethod } from "../shared/gemini-method.ts";
 import { withModel } from "../shared/standard-path.ts";
@@ -11,7 +13,20 @@ import { REFUSED_BY_GOOGLE } from "../shared/google-parameters.ts";
 import { printPathSegment } from "../shared/path-segment.ts";
 
 /** Formats of the native endpoints. */
-const NATIVE: ReadonlySet<Wire> = new Set<Wire>(["Gemini", "GeminiModels", "GeminiTokenCount"]);
+const NATIVE: ReadonlySet<Wire> = new Set<Wire>([
+  "Gemini",
+  "GeminiModels",
+  "GeminiTokenCount",
+  "EmbedContent",
+  "BatchEmbedContents",
+]);
+
+/** Methods of operations beside chat. */
+const METHODS: Readonly<Partial<Record<Wire, string>>> = {
+  GeminiTokenCount: ":countTokens",
+  EmbedContent: ":embedContent",
+  BatchEmbedContents: ":batchEmbedContents",
+};
 
 /** Counts with instructions or tools have to be wrapped as the request whose tokens they are. */
 const wrappedCount: OperationForm = {
@@ -25,7 +40,7 @@ const wrappedCount: OperationForm = {
 export const gemini: Provider = {
   refusedParameters: REFUSED_BY_GOOGLE,
   defaultHost: () => "generativelanguage.googleapis.com",
-  formats: () => ["Gemini", "Completions", "Embeddings", "GeminiTokenCount"],
+  formats: () => ["Gemini", "Completions", "Embeddings", "EmbedContent", "BatchEmbedContents", "GeminiTokenCount"],
   operations: () => ["Models", "GeminiModels"],
   path(_node, call) {
     const { wire, model, streaming } = call;
@@ -34,13 +49,22 @@ export const gemini: Provider = {
     if (wire === "Embeddings") return "/v1beta/openai/embeddings";
     if (!NATIVE.has(wire)) return "/v1beta/openai/chat/completions";
     const [collection, id] = resourceOf(model);
-    const method = wire === "Gemini" ? geminiMethod(streaming) : ":countTokens";
+    const method = METHODS[wire] ?? geminiMethod(streaming);
     return `/v1beta/${collection}/${printPathSegment(id)}${method}`;
   },
   ownForm: ({ wire }) => (wire === "GeminiTokenCount" ? wrappedCount : undefined),
   headers: placeKey,
-  adjustBody: signCalls,
+  adjustBody(body, call) {
+    if (call.wire === "EmbedContent") body["model"] = resourceOf(call.model).join("/");
+    else if (call.wire === "BatchEmbedContents") nameModels(body, resourceOf(call.model).join("/"));
+    else signCalls(body, call);
+  },
 };
+
+/** Requests of a batch name the model again, which may be another one after aliases. */
+function nameModels(body: JsonObject, model: string): void {
+  body["requests"] = listOf(body["requests"]).map((request) => ({ ...objectOf(request), model }));
+}
 
 /** Returns the collection of a model and its name there. */
 function resourceOf(model: string): [collection: string, id: string] {

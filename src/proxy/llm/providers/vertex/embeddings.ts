@@ -5,7 +5,7 @@
 import { ProxyError } from "../../../exchange/errors.ts";
 import { countOf, objectOf, type JsonObject } from "../../shared/json.ts";
 import { readBoolean, readCount, readText } from "../../shared/request-fields.ts";
-import type { OperationForm } from "../provider.ts";
+import type { OperationForm } from "../../shared/operation-form.ts";
 import { printEmbeddings, readInput } from "../shared/embedding-list.ts";
 
 const DEFAULT_TASK = "RETRIEVAL_QUERY";

@@ -10,7 +10,8 @@ import {
 } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../../lib/errors.ts";
 import type { FormatName } from "../../formats/chat-format.ts";
-import type { OperationForm, Wire, Provider } from "../provider.ts";
+import type { Wire, Provider } from "../provider.ts";
+import type { OperationForm } from "../../shared/operation-form.ts";
 import { signCalls } from "../shared/compatible-signatures.ts";
 import { geminiMethod } from "../shared/gemini-method.ts";
 import { REFUSED_BY_GOOGLE } from "../shared/google-parameters.ts";

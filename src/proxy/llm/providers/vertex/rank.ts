@@ -1,7 +1,7 @@
 /** Rerank on Vertex AI: the ranking service of Discovery Engine, asked in the form that rerank clients share. */
 import { ProxyError } from "../../../exchange/errors.ts";
 import { objectOf, stringOf, type JsonObject } from "../../shared/json.ts";
-import type { OperationForm } from "../provider.ts";
+import type { OperationForm } from "../../shared/operation-form.ts";
 import { readCount, requireText } from "../../shared/request-fields.ts";
 import { printRanking, readDocuments } from "../shared/ranking.ts";
 
