@@ -9,6 +9,7 @@ import { byPlace } from "../../sources/directory/assemble.ts";
 import { validateFiles } from "../../sources/directory/validate-files.ts";
 import { rowOf } from "../../runtime/report.ts";
 import { sarifLog } from "./sarif.ts";
+import { validateCatalogs } from "./catalogs.ts";
 import { validateReferences } from "./references.ts";
 import { diagnosticText } from "./text.ts";
 import { askServer, type AttributedDiagnostic, mergeDiagnostics } from "./server.ts";
@@ -37,7 +38,7 @@ export async function runValidate(options: ValidateOptions, terminal: Terminal):
   const { objects } = files;
   const own = options.schemaOnly
     ? files.diagnostics
-    : [...files.diagnostics, ...validateReferences(files, options)].sort(byPlace);
+    : [...files.diagnostics, ...validateReferences(files, options), ...validateCatalogs(files)].sort(byPlace);
   const verdicts = options.server ? await askServer(objects, options) : undefined;
   const diagnostics: readonly AttributedDiagnostic[] =
     verdicts === undefined

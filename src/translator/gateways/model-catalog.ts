@@ -53,7 +53,8 @@ interface SourceRef {
   readonly entry: string;
 }
 
-const DEFAULT_ENTRY = "catalog.json";
+/** The entry of a ConfigMap where a source names none. */
+export const DEFAULT_CATALOG_ENTRY = "catalog.json";
 
 /** @returns undefined for a Gateway without a catalog */
 function translateModelCatalog(
@@ -90,7 +91,7 @@ function translateModelCatalog(
 /** Returns the sources that parameters name, in their order. */
 function readCatalogSources({ modelCatalog }: GwParametersSpec): SourceRef[] {
   const { sources = [] } = modelCatalog ?? {};
-  return sources.map(({ configMap: { name, key = DEFAULT_ENTRY } }) => ({ name, entry: key }));
+  return sources.map(({ configMap: { name, key = DEFAULT_CATALOG_ENTRY } }) => ({ name, entry: key }));
 }
 
 function textOf(

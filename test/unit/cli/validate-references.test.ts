@@ -70,3 +70,36 @@ test("references make the exit code 1, and with --schema-only 0", async (t) => {
   assert.equal((await validateText(t, text, { schemaOnly: true })).code, 0);
   assert.equal((await validateText(t, SOUND, { schemaOnly: false })).code, 0);
 });
+
+const CATALOG = `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwParameters
+metadata: {name: prices}
+spec: {modelCatalog: {sources: [{configMap: {name: prices}}, {configMap: {name: prices, key: own.json}}, {configMap: {name: elsewhere}}]}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: prices}
+data:
+  catalog.json: '{"providers": {"openai": {"models": {"gpt-9": {"rates": {"input": "2.5"}}}}}}'
+  own.json: '{"providers": {"anthropic": {"models": {"claude-9": {"rates": {"output": "1"}}}}}}'
+`;
+
+test("the text of a model catalog is read, and its first fault is reported with its path", async (t) => {
+  const faultsOf = async (text: string): Promise<string[]> => {
+    const rows = await rowsOf(t, text, { schemaOnly: false });
+    return rows
+      .filter(({ message }) => /catalog|no text/.test(message) && !message.includes("elsewhere"))
+      .map(
+        ({ object, path, line, message, suggestion }) => `${object} ${path} ${line > 1}: ${message} (${suggestion})`,
+      );
+  };
+  assert.deepEqual(await faultsOf(CATALOG), []);
+  assert.deepEqual(await faultsOf(CATALOG.replace('"input"', '"inptu"').replace('"output": "1"', '"output": "-1"')), [
+    'ConfigMap default/prices data["catalog.json"] true: the model catalog cannot be read: providers.openai.models["gpt-9"].rates.inptu: unknown key (did you mean `input`?)',
+    'ConfigMap default/prices data["own.json"] true: the model catalog cannot be read: providers.anthropic.models["claude-9"].rates.output: not a decimal text (write dollars per million tokens with at most six decimals, such as "2.5")',
+  ]);
+  assert.deepEqual(await faultsOf(CATALOG.replace("own.json: '{", "other.json: '{")), [
+    "GwParameters default/prices spec.modelCatalog.sources[1].configMap true: ConfigMap default/prices has no text in entry own.json (add it)",
+  ]);
+});
