@@ -147,7 +147,7 @@ async function callAdmitted(
   policies.addPrompt?.(request.body, client.name);
   if (provider === undefined) return answerLocally(request, { client, endpoint, exchange });
   const { streaming } = request;
-  const to: ProviderCall = { wire: provider.name, model, streaming };
+  const to: ProviderCall = { wire: provider.name, model, streaming, tags };
   if (debug !== undefined) traceDetected(debug, { client, provider, identity, model, streaming });
   // Read before printing, which may change the client's object.
   const facts = { requestModel: model, provider: node.identity, streaming, ...paramsOf(request.body) };

@@ -73,12 +73,13 @@ const DOLLARS = 0.0041;
 /** Answers chat completions of the model "big-20250101", streamed or not, and always with the same usage. */
 async function startModel(context: ProofContext): Promise<{ readonly port: number; readonly served: () => number }> {
   let served = 0;
-  const model = "big-20250101";
   const upstream = await startUpstream((request, response) => {
     let asked = "";
     request.on("data", (chunk: Buffer) => (asked += chunk.toString()));
     request.on("end", () => {
       served++;
+      // It has a full name of its own for the model that it serves under other names.
+      const model = /"model":"(unknown|tagged)"/.exec(asked)?.[1] ?? "big-20250101";
       const isStream = asked.includes('"stream":true');
       response.setHeader("content-type", isStream ? "text/event-stream" : "application/json");
       if (isStream) {
@@ -311,3 +312,66 @@ for (const [provider, identity, tags, path] of TAGGED)
     await chat(gateway, { model: "gpt-4o" });
     assert.equal(echo.seen.at(-1)?.url, path);
   });
+
+/** Preference of the provider, tags of a Claude model in the catalog, and the path at which its tokens are counted. */
+const COUNTED: readonly (readonly [preference: string, tags: readonly string[], path: string])[] = [
+  ["RuntimePreferred", [], "/model/anthropic.claude-9/count-tokens"],
+  ["RuntimePreferred", ["alt"], "/anthropic/v1/messages/count_tokens"],
+  ["AltPreferred", [], "/anthropic/v1/messages/count_tokens"],
+  ["AltPreferred", ["runtime"], "/model/anthropic.claude-9/count-tokens"],
+  ["RuntimeOnly", ["alt"], "/model/anthropic.claude-9/count-tokens"],
+  ["AltOnly", ["runtime"], "/anthropic/v1/messages/count_tokens"],
+];
+
+prove([], "the tokens of a prompt are counted on the surface that offers the model", async (context) => {
+  for (const [preference, tags, path] of COUNTED) {
+    const echo = await startEcho(context);
+    const gateway = await startGateway(
+      context,
+      documents(
+        PRICED,
+        parameters("{name: prices}"),
+        configMap("prices", { "catalog.json": catalog({ "anthropic.claude-9": { tags } }, "aws.bedrock") }),
+        backend(`llmh: {region: us-east-1, endpointPreference: ${preference}}`, echo.port),
+        route("ai", "ai"),
+      ),
+    );
+    await call(`${gateway.url()}/v1/messages/count_tokens`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ model: "anthropic.claude-9", messages: [{ role: "user", content: "hi" }] }),
+    });
+    assert.equal(echo.seen.at(-1)?.url, path, `${preference} ${tags.join()}`);
+  }
+});
+
+prove([], "a model without a price is served, and a limit in dollars is not charged for it", async (context) => {
+  const model = await startModel(context);
+  const server = await startRateServer(context, () => ({ overallCode: Code.OK }));
+  const descriptor = `{entries: [{name: team, expression: '"red"'}], unit: Tokens, cost: "uint(llm.cost.total * 1000000.0)"}`;
+  const gateway = await startGateway(
+    context,
+    documents(
+      PRICED,
+      parameters("{name: prices}"),
+      configMap("prices", { "catalog.json": catalog({ big: { rates: RATES }, tagged: { tags: ["runtime"] } }) }),
+      backend("llma: {}", model.port),
+      route("ai", "ai"),
+      routePolicy(
+        "limit",
+        "ai",
+        `  traffic: {rateLimit: {global: {url: "http://127.0.0.1:${server.port}", domain: d, descriptors: [${descriptor}]}}}`,
+      ),
+    ),
+  );
+  for (const name of ["unknown", "tagged", "big"])
+    assert.equal((await chat(gateway, { model: name })).status, 200, name);
+  await server.asked(4);
+  const hits = server.seen.map(({ descriptors }) => Number(descriptors[0]?.hitsAddend ?? 0n));
+  assert.deepEqual(
+    hits.filter((charged) => charged > 0),
+    [4100],
+    "one question for each request, and one charge",
+  );
+  assert.equal(hits.length, 4);
+});

@@ -25,6 +25,8 @@ export interface ProviderCall {
   /** Name of the model after aliases; it is safe to stand in a path once it is percent-encoded. */
   readonly model: string;
   readonly streaming: boolean;
+  /** Tags of the model in the catalog; absent in operations that do not look them up. */
+  readonly tags?: ReadonlySet<string>;
 }
 
 /** What a provider knows of a call when it edits the headers. */

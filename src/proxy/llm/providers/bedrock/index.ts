@@ -7,6 +7,7 @@ import {
   type Provider as ProviderNode,
 } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../../../lib/header-list.ts";
+import { NO_TAGS } from "../../cost/catalog.ts";
 import type { FormatName } from "../../formats/chat-format.ts";
 import { setApiVersion } from "../anthropic/index.ts";
 import type { Provider, ProviderCall, Wire } from "../provider.ts";
@@ -33,27 +34,29 @@ const CONVERSE: readonly FormatName[] = ["Converse"];
 
 export const bedrock: Provider = {
   defaultHost: (node) => hostOf(node, "runtime"),
-  host: (node, { wire }) => hostOf(node, surfaceServing(wire, node)),
+  host: (node, call) => hostOf(node, surfaceServing(call, node)),
   formats(node, model, tags) {
     if (embeddingDialect(model) !== undefined) return ["Embeddings"];
     if (model.toLowerCase().includes("rerank")) return ["Rerank"];
     const chats = surfaceOf(serviceOf(node).endpoint, tags) === "runtime" ? CONVERSE : altFormats(model, tags);
     return canCount(model) ? [...chats, "MessagesTokenCount"] : chats;
   },
-  ownForm({ wire, model }, node) {
+  ownForm(call, node) {
+    const { wire, model } = call;
     switch (wire) {
       case "Rerank":
         return rerankIn(serviceOf(node).region);
       case "Embeddings":
         return embeddingDialect(model);
       case "MessagesTokenCount":
-        return surfaceServing(wire, node) === "runtime" ? tokenCount : undefined;
+        return surfaceServing(call, node) === "runtime" ? tokenCount : undefined;
       default:
         return undefined;
     }
   },
   operations: () => ["Models"],
-  path(node, { wire, model, streaming }) {
+  path(node, call) {
+    const { wire, model, streaming } = call;
     switch (wire) {
       case "Converse":
         return `/model/${encodeModel(model)}/${streaming ? "converse-stream" : "converse"}`;
@@ -62,7 +65,7 @@ export const bedrock: Provider = {
       case "Rerank":
         return "/rerank";
       case "MessagesTokenCount":
-        return surfaceServing(wire, node) === "alt"
+        return surfaceServing(call, node) === "alt"
           ? altPath(wire, model)
           : `/model/${encodeModel(foundationModel(model))}/count-tokens`;
       default:
@@ -76,7 +79,7 @@ export const bedrock: Provider = {
   defaultAuth: create(BackendAuthSchema, { kind: { case: "cloudA", value: {} } }),
   signingScope: (node, call) => ({
     region: serviceOf(node).region,
-    service: SERVICES[surfaceServing(call.wire, node)],
+    service: SERVICES[surfaceServing(call, node)],
   }),
 };
 
@@ -92,7 +95,7 @@ function serviceOf({ service }: ProviderNode): Settings {
  * Embeddings, rerank and what is passed through have their places whatever the preference is; lists of models and the
  * formats of other vendors are on Alt.
  */
-function surfaceServing(wire: Wire, node: ProviderNode): Surface {
+function surfaceServing({ wire, tags = NO_TAGS }: Pick<ProviderCall, "wire" | "tags">, node: ProviderNode): Surface {
   switch (wire) {
     case "Rerank":
       return "agents";
@@ -102,15 +105,11 @@ function surfaceServing(wire: Wire, node: ProviderNode): Surface {
     case "Passthrough":
       return "runtime";
     case "MessagesTokenCount":
-      return countsOnAlt(serviceOf(node)) ? "alt" : "runtime";
+      // Both surfaces count for Claude models, where both offer the model.
+      return surfaceOf(serviceOf(node).endpoint, tags);
     default:
       return "alt";
   }
-}
-
-/** Both surfaces count for Claude models, so the preference decides alone. */
-function countsOnAlt({ endpoint }: Settings): boolean {
-  return endpoint === BedrockEndpoint.ALT_ONLY || endpoint === BedrockEndpoint.ALT_PREFERRED;
 }
 
 function hostOf(node: ProviderNode, surface: Surface): string {
@@ -133,11 +132,12 @@ function encodeModel(model: string): string {
   );
 }
 
-function adjustHeaders(headers: HeaderList, { wire }: ProviderCall, node: ProviderNode): void {
+function adjustHeaders(headers: HeaderList, call: ProviderCall, node: ProviderNode): void {
+  const { wire } = call;
   // What is passed through keeps its headers, but for the key that the client has for the gateway.
   if (wire === "Passthrough") return headers.remove("x-api-key");
   for (const name of REMOVED) headers.remove(name);
-  const isAlt = surfaceServing(wire, node) === "alt";
+  const isAlt = surfaceServing(call, node) === "alt";
   if (!isAlt) for (const name of REMOVED_FROM_RUNTIME) headers.remove(name);
   if (wire === "Responses") for (const name of REMOVED_FROM_RESPONSES) headers.remove(name);
   if (isAlt && (wire === "Messages" || wire === "MessagesTokenCount")) setApiVersion(headers);
