@@ -4,22 +4,14 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SendMessageRequest, type AgentCard, type StreamResponse } from "@a2a-js/sdk";
-import {
-  ClientFactory,
-  DefaultAgentCardResolver,
-  JsonRpcTransportFactory,
-  RestTransportFactory,
-  type Client,
-} from "@a2a-js/sdk/client";
-import { GrpcTransportFactory } from "@a2a-js/sdk/client/grpc";
+import type { Client } from "@a2a-js/sdk/client";
+import { collectKinds, connectA2a, say, urlsOf } from "../../support/clients/a2a.ts";
 import { a2aBackend, agentRoute } from "../../support/gateway/agents.ts";
 import { documents, gatewayOf, startGateway } from "../../support/gateway/gateway.ts";
 import { keepLines, type KeptLines } from "../../support/gateway/log-lines.ts";
 import { contextOf, type ProofContext } from "../../support/proofs/prove.ts";
 import { startAgent, type TestAgent } from "../../support/servers/agent.ts";
 
-const COMPAT = { legacyCompat: { enabled: true } };
 const BINDINGS = ["JSONRPC", "HTTP+JSON", "GRPC"] as const;
 
 /** Interfaces of gRPC are reached by a listener of their own: their path is the service, whatever the prefix of the agent. */
@@ -54,41 +46,12 @@ async function connect(
   );
   const grpcUrl = gateway.url(8081);
   agent.setGrpcUrl(new URL(grpcUrl).host);
-  const factory = new ClientFactory({
-    transports: [
-      new JsonRpcTransportFactory(COMPAT),
-      new RestTransportFactory(COMPAT),
-      new GrpcTransportFactory(COMPAT),
-    ],
-    preferredTransports: [binding],
-    cardResolver: new DefaultAgentCardResolver(COMPAT),
-  });
   const url = `${gateway.url()}/team/echo`;
-  return { client: await factory.createFromUrl(`${url}/`), agent, lines, url, grpcUrl };
+  return { client: await connectA2a(url, binding), agent, lines, url, grpcUrl };
 }
 
 /** Names of the call that sends a message, where it is not that of 1.0. */
 const METHODS: Readonly<Record<string, string>> = { "JSONRPC of 0.3": "message/send" };
-
-function say(text: string): SendMessageRequest {
-  return SendMessageRequest.fromJSON({
-    message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text }] },
-    configuration: { blocking: true },
-  });
-}
-
-function urlsOf({ supportedInterfaces }: AgentCard): string[] {
-  return supportedInterfaces.filter(({ protocolBinding }) => protocolBinding !== "GRPC").map(({ url }) => url);
-}
-
-async function collect(stream: AsyncIterable<StreamResponse>, onFirst: () => void): Promise<string[]> {
-  const kinds: string[] = [];
-  for await (const { payload } of stream) {
-    kinds.push(payload?.$case ?? "");
-    if (kinds.length === 1) onFirst();
-  }
-  return kinds;
-}
 
 for (const generation of ["1.0", "0.3"] as const)
   for (const binding of BINDINGS)
@@ -104,7 +67,7 @@ for (const generation of ["1.0", "0.3"] as const)
       const { id } = sent;
       assert.equal((await client.getTask({ id, tenant: "", historyLength: 1 })).id, id);
       // The agent waits until the client has the first event, so a stream that is held never ends.
-      const kinds = await collect(client.sendMessageStream(say("wait")), () => agent.release());
+      const kinds = await collectKinds(client.sendMessageStream(say("wait")), () => agent.release());
       assert.deepEqual(kinds, ["task", "artifactUpdate", "statusUpdate"]);
       await assert.rejects(client.getTask({ id: "nothing", tenant: "", historyLength: 1 }), /not found/i);
       const card = await client.getAgentCard();

@@ -9,6 +9,8 @@ import type { ProofContext } from "../proofs/prove.ts";
 export interface PythonProgram {
   /** Resolves with the next line that the program prints. */
   nextLine(): Promise<string>;
+  /** Writes a line to the program. */
+  write(line: string): void;
   /** Writes a line of JSON to the program, and resolves with the line of JSON that it answers. */
   ask(question: object): Promise<unknown>;
 }
@@ -35,10 +37,12 @@ export async function startPython(
     if (done === true) throw new Error(`${script} ended: ${said}`);
     return value;
   };
+  const write = (line: string): void => void child.stdin.write(`${line}\n`);
   return {
     nextLine,
+    write,
     async ask(question) {
-      child.stdin.write(`${JSON.stringify(question)}\n`);
+      write(JSON.stringify(question));
       return JSON.parse(await nextLine()) as unknown;
     },
   };

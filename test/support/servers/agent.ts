@@ -21,7 +21,7 @@ import { Server, ServerCredentials, type ServerUnaryCall } from "@grpc/grpc-js";
 import express from "express";
 import type { ProofContext } from "../proofs/prove.ts";
 
-/** What the agent is told; a text that begins with "wait" is answered in two steps. */
+/** A text that begins with "wait" is answered in two steps; the second is taken when the agent is told "release", too. */
 export interface TestAgent {
   readonly port: number;
   readonly grpcPort: number;
@@ -38,6 +38,10 @@ const BINDINGS = ["JSONRPC", "HTTP+JSON", "GRPC"];
 /** @param generation an agent of 1.0 lists interfaces of 0.3 too; one of 0.3 shows a card of that shape */
 export async function startAgent(context: ProofContext, generation: "1.0" | "0.3"): Promise<TestAgent> {
   let released = Promise.withResolvers<void>();
+  const release = (): void => {
+    released.resolve();
+    released = Promise.withResolvers();
+  };
   const executor: AgentExecutor = {
     async execute({ taskId, contextId, userMessage }, bus) {
       const said = userMessage.parts
@@ -45,6 +49,7 @@ export async function startAgent(context: ProofContext, generation: "1.0" | "0.3
         .join("");
       const status = (state: string) => ({ state, timestamp: new Date().toISOString() });
       bus.publish(AgentEvent.task(Task.fromJSON({ id: taskId, contextId, status: status("TASK_STATE_WORKING") })));
+      if (said === "release") release();
       if (said.startsWith("wait")) await released.promise;
       const artifact = Artifact.toJSON(Artifact.fromJSON({ artifactId: "1", parts: [{ text: said }] }));
       bus.publish(
@@ -130,9 +135,6 @@ export async function startAgent(context: ProofContext, generation: "1.0" | "0.3
     setGrpcUrl(url) {
       grpcUrl = url;
     },
-    release() {
-      released.resolve();
-      released = Promise.withResolvers();
-    },
+    release,
   };
 }
