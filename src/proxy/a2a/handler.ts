@@ -43,14 +43,26 @@ export function createA2aHandler(
 }
 
 /**
- * Points cards at the gateway that an agent shows on a path of its own; other requests are not looked at.
+ * Points cards at the gateway that an agent shows on a path of its own, and extended ones that it answers to calls in
+ * JSON-RPC. Other requests pass: the agent may speak another protocol.
  * @param agentSuffix end of that path
  */
 export function createCardHandler(http: SendRequest, agentSuffix: string): SendRequest {
   return function agentCard(exchange) {
     const suffix = findCardSuffix(exchange);
-    return suffix === undefined ? http(exchange) : sendForCard(exchange, http, suffix, agentSuffix);
+    if (suffix !== undefined) return sendForCard(exchange, http, suffix, agentSuffix);
+    return exchange.method === "POST" ? sendPossibleCardCall(exchange, http) : http(exchange);
   };
+}
+
+async function sendPossibleCardCall(exchange: RoutedExchange, http: SendRequest): Promise<Reply> {
+  const { method } = await readMethod(exchange);
+  if (!CARD_METHODS.has(method)) return http(exchange);
+  exchange.backend = { name: "", type: "a2a", ...exchange.backend, protocol: "a2a" };
+  const recorded = startCall(exchange, method, "json-rpc");
+  const reply = await rewriteResult(await http(exchange), exchange);
+  recorded.watch(reply, exchange.responseLimitBytes);
+  return reply;
 }
 
 async function sendForCard(

@@ -56,11 +56,7 @@ export function createAgentRuntimeHandler(
   const withCards = createCardHandler(http, CARD_PATH);
   return function agentRuntime(exchange) {
     if (exchange.connect) throw new ProxyError("backend_unfit", { detail: "CONNECT to an agent runtime" });
-    if (findCardSuffix(exchange) === undefined) {
-      exchange.target = invocation;
-      return http(exchange);
-    }
-    exchange.target = card;
+    exchange.target = findCardSuffix(exchange) === undefined ? invocation : card;
     return withCards(exchange);
   };
 }

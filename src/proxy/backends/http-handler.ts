@@ -22,6 +22,7 @@ import { compileAdmission } from "./admission.ts";
 import { bodyToSign } from "./auth/body-to-sign.ts";
 import { SessionKey } from "../balancing/affinity.ts";
 import { Attempt } from "./attempt.ts";
+import type { Attribute } from "../../telemetry/attributes.ts";
 import { beginCallSpan, type CallHead } from "../observability/tracing/call-span.ts";
 import type { PickOptions } from "../balancing/pick.ts";
 import { traceSelection } from "../balancing/trace-selection.ts";
@@ -158,9 +159,12 @@ export function createHttpHandler(
   const transformation = changes === undefined ? undefined : new BackendTransformation(changes, deps);
   const { upstream } = deps;
   const passOf = ({ cdnLoop }: RoutedExchange): string => appendPass(cdnLoop, destination.pass);
+  // The name that OpenTelemetry has for it; only destinations in a cloud know their region.
+  const region = destination.signingScope?.region;
+  const attributes: Attribute[] = region === undefined ? [] : [["cloud.region", region]];
   const traced: Trace = (attempt, trace, exchange, head) => {
     const name = `${head.method} ${destination.service ?? exchange.endpoint}`;
-    attempt.span = beginCallSpan(trace, exchange, head, { subtype: "Http", name });
+    attempt.span = beginCallSpan(trace, exchange, head, { subtype: "Http", name, attributes });
   };
   const open: Send = (exchange, endpoint) => {
     exchange.endpoint = endpoint.name;

@@ -16,6 +16,7 @@ import { keySecret } from "../../support/gateway/bedrock.ts";
 import { call, parseJson } from "../../support/clients/http.ts";
 import { rawClient } from "../../support/gateway/data-plane.ts";
 import { keepLines } from "../../support/gateway/log-lines.ts";
+import { CLIENT, only, startTraced } from "../../support/gateway/traced.ts";
 import { contextOf, prove, type ProofContext } from "../../support/proofs/prove.ts";
 import {
   RUNTIME_ARN,
@@ -48,8 +49,14 @@ interface Parts {
   readonly telemetry?: Parameters<typeof startGateway>[2];
 }
 
-async function serve(context: ProofContext, parts: Parts = {}): Promise<Served> {
-  const { runtime: members = `agentRuntimeArn: "${RUNTIME_ARN}"`, more = [], telemetry = {} } = parts;
+interface Prepared {
+  readonly runtime: AgentRuntimeServer;
+  readonly manifests: readonly string[];
+}
+
+/** Starts a runtime, and returns the manifests of a gateway in front of it. */
+async function prepare(context: ProofContext, parts: Omit<Parts, "telemetry"> = {}): Promise<Prepared> {
+  const { runtime: members = `agentRuntimeArn: "${RUNTIME_ARN}"`, more = [] } = parts;
   const { policies = "auth: {cloudA: {secretRef: {name: aws}}}" } = parts;
   const runtime = await startAgentRuntime(context, { pair: PAIR });
   const places = { [`${RUNTIME_HOST}:443`]: `127.0.0.1:${runtime.port}` };
@@ -65,19 +72,21 @@ spec:
     tls: {caCertificateRefs: [{name: authority}]}
     ${policies}
 `;
-  const gateway = await startGateway(
-    context,
-    documents(
-      GATEWAY,
-      keySecret("aws", RUNTIME_KEYS),
-      pemObject("ConfigMap", "authority", { "ca.crt": PAIR.certificate }),
-      staticBackend("proxy", proxy.port),
-      backend,
-      route("runtime", "runtime"),
-      ...more,
-    ),
-    telemetry,
-  );
+  const manifests = [
+    GATEWAY,
+    keySecret("aws", RUNTIME_KEYS),
+    pemObject("ConfigMap", "authority", { "ca.crt": PAIR.certificate }),
+    staticBackend("proxy", proxy.port),
+    backend,
+    route("runtime", "runtime"),
+    ...more,
+  ];
+  return { runtime, manifests };
+}
+
+async function serve(context: ProofContext, parts: Parts = {}): Promise<Served> {
+  const { runtime, manifests } = await prepare(context, parts);
+  const gateway = await startGateway(context, documents(...manifests), parts.telemetry);
   return { gateway, runtime, url: gateway.url() };
 }
 
@@ -192,6 +201,41 @@ test("the card of a hosted agent is asked for below the invocations and pointed 
     runtime.seen.map((seen) => seen.url),
     [RUNTIME_PATH + CARD, RUNTIME_PATH + CARD],
   );
+});
+
+for (const [method, listed] of [
+  ["GetExtendedAgentCard", (url: string) => ({ supportedInterfaces: [{ url, protocolBinding: "JSONRPC" }] })],
+  ["agent/getAuthenticatedExtendedCard", (url: string) => ({ url, skills: [] })],
+] as const)
+  test(`the extended card of a hosted agent is pointed at the gateway: ${method}`, async (t) => {
+    const { url, runtime } = await serve(contextOf(t));
+    const own = RUNTIME_PATH.replaceAll("%2D", "-");
+    const answer = (base: string): object => ({ jsonrpc: "2.0", id: 1, result: { name: "a", ...listed(base) } });
+    runtime.respond = ({ body }, response) => {
+      // What is no call for a card passes as it is, though it holds the URL.
+      const base = body.includes(method) ? `https://${RUNTIME_HOST}${own}/` : "https://as.it.is/";
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer(base)));
+    };
+    const ask = async (name: string): Promise<unknown> => {
+      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: name });
+      const headers = { "content-type": "application/json" };
+      return parseJson((await call(`${url}/team/`, { method: "POST", headers, body })).body);
+    };
+    assert.deepEqual(await ask(method), answer(`${url}/team/`));
+    assert.deepEqual(await ask("message/send"), answer("https://as.it.is/"));
+    assert.deepEqual(
+      runtime.seen.map((seen) => seen.url),
+      [RUNTIME_PATH, RUNTIME_PATH],
+    );
+  });
+
+test("the span of a call names the region of the runtime", async (t) => {
+  const context = contextOf(t);
+  const { manifests } = await prepare(context);
+  const { url, spans } = await startTraced(context, { port: 0, base: manifests });
+  assert.equal((await call(url)).status, 200);
+  const { name, attributes } = only(await spans(), ({ kind }) => kind === CLIENT);
+  assert.deepEqual([name, attributes["cloud.region"]], [`GET ${RUNTIME_HOST}:443`, "eu-west-1"]);
 });
 
 test("the log names the type of the backend and the address that was called", async (t) => {
