@@ -10,6 +10,8 @@ export interface ObjectClient {
   apply(manifest: Manifest): Promise<KubeObject>;
   /** @returns undefined when there is none */
   read(id: ObjectId): Promise<KubeObject | undefined>;
+  /** Like read, for kinds that may be written and not read. @returns undefined when there is none */
+  inspect(id: ObjectId): Promise<KubeObject | undefined>;
   /** Deletes this very object. One that is gone, or was created anew in the meantime, is left alone. */
   remove(object: KubeObject): Promise<void>;
 }

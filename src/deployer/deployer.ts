@@ -20,7 +20,7 @@ import type { Logger } from "../lib/log.ts";
 import type { DeploymentPlan } from "../translator/gateways/deployment-plan.ts";
 import type { TranslatorEvent } from "../translator/translator.ts";
 import { addressesOf, type ServiceAddress } from "./addresses.ts";
-import { carryOut, planChanges, type ChangeSet } from "./apply.ts";
+import { carryOut, planChanges, refuseForeign, type ChangeSet } from "./apply.ts";
 import { createChildren, type Children } from "./children.ts";
 import type { ObjectClient } from "./client.ts";
 import { createComparison, type Comparison } from "./compare.ts";
@@ -190,6 +190,9 @@ export class Deployer {
     if (plan.isForeign) return this.#withdraw(plan);
     const sessionKey = bringsSessionKey(plan) ? undefined : await findSessionKey(client, plan, this.#secretOf(plan));
     const changes = this.#planChanges(plan, sessionKey);
+    // The Secret has a rule of its own (session-key.ts): one without an owner is taken as the key that a user has made.
+    const apply = changes.apply.filter(({ kind }) => kind !== "Secret");
+    await refuseForeign({ apply }, this.#children.of(key), key, client);
     await carryOut(changes, client, this.#comparison, (object) => void this.#children.set(object));
   }
 

@@ -333,6 +333,33 @@ async function readSpec(object: string): Promise<{ readonly replicas?: number; r
   return (await read(object)).spec as { readonly replicas?: number; readonly type?: string }; // a workload or a Service
 }
 
+test("a Gateway with the name of the controller's own Deployment does not take it over", async () => {
+  const inRelease = ["-n", "gwproxy-system"];
+  const image = (): Promise<string> =>
+    server.kubectl(["get", "deployment", "gwproxy", ...inRelease, "-o", "jsonpath={.spec.template.spec}"]);
+  const before = await image();
+  const object = {
+    apiVersion: "gateway.networking.k8s.io/v1",
+    kind: "Gateway",
+    metadata: { name: "gwproxy", namespace: "gwproxy-system" },
+    spec: { gatewayClassName: "gwproxy", listeners: [{ name: "http", port: 80, protocol: "HTTP" }] },
+  };
+  await server.kubectl(["apply", "-f", "-"], JSON.stringify(object));
+  const programmed = await eventually(async () => {
+    const text = await server.kubectl(["get", "gateway", "gwproxy", ...inRelease, "-o", "json"]);
+    const { status } = JSON.parse(text) as Stored;
+    const found = status.conditions.find(({ type, status: is }) => type === "Programmed" && is === "False");
+    assert.equal(found?.reason, "DeploymentFailed");
+    return JSON.stringify(found);
+  });
+  assert.match(
+    programmed,
+    /gwproxy-system\/gwproxy exists and is not part of a Gateway; give the Gateway another name/,
+  );
+  assert.equal(await image(), before);
+  await server.kubectl(["delete", "gateway", "gwproxy", ...inRelease]);
+});
+
 test("its own rights were enough for all of that", () => {
   assert.doesNotMatch(controller.output(), /forbidden|cannot be listed/);
 });

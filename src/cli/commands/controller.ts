@@ -7,7 +7,15 @@ import type { Terminal } from "../../lib/terminal.ts";
 import { type Command, Option } from "commander";
 import { addDeploymentOptions, addMeshOptions, classParametersRefs } from "./deployment-options.ts";
 import { selectorList } from "./selector-list.ts";
-import { addressOption, adminTokenOption, flag, hostList, inferenceOption, logLevelOption } from "./options.ts";
+import {
+  addressOption,
+  adminTokenOption,
+  flag,
+  hostList,
+  inferenceOption,
+  logLevelOption,
+  unknownVariables,
+} from "./options.ts";
 
 const EXAMPLES = `
 Examples:
@@ -24,7 +32,7 @@ const XDS_AUTH =
   "whether a data plane must show a token of the service account that bears its Gateway's name; " +
   "default: false where --xds-address is a loopback address, else true";
 
-export function addControllerCommand(program: Command, _terminal: Terminal): void {
+export function addControllerCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command("controller")
     .description("watch a cluster, translate, write status and serve data planes")
@@ -131,6 +139,7 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
           `error: --gateway-class-parameters-refs names the class ${stranger}, and the controller creates ` +
             `${options.className}; set spec.parametersRef of other GatewayClasses in the objects themselves`,
         );
+      for (const sentence of unknownVariables(command, process.env)) terminal.err(`warning: ${sentence}\n`);
       const { runController } = await import("../../controller/controller.ts");
       await runController(options);
     });

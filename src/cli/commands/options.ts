@@ -5,6 +5,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../lib/time/duration.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { parseLogFilter } from "../../lib/log.ts";
+import { closest } from "../../lib/suggest.ts";
 import { LOG_FORMATS } from "../../telemetry/log-lines.ts";
 import { MAX_THREADS } from "../../lib/shared-table.ts";
 import { workloadAddress } from "../../lib/network/workload-endpoint.ts";
@@ -171,6 +172,24 @@ function seconds(text: string): number {
 export function addressOption(flags: string, description: string, standard: string): Option {
   return new Option(flags, description).argParser(address).default(address(standard), standard);
 }
+
+/**
+ * Returns a sentence for each variable that begins like those of the controller and is none of them. Variables that
+ * Kubernetes makes for a Service of such a name, `…_PORT…` and `…_SERVICE_…`, are left out.
+ */
+export function unknownVariables(command: Command, environment: NodeJS.ProcessEnv): string[] {
+  const known = [...command.options.flatMap(({ envVar }) => envVar ?? []), ...OTHER_VARIABLES];
+  return Object.keys(environment)
+    .filter((name) => name.startsWith("GWPROXY_") && !known.includes(name) && !/_PORT(_|$)|_SERVICE_/.test(name))
+    .sort()
+    .map((name) => {
+      const near = closest(name, known);
+      return `${name} is not a variable of the controller${near === undefined ? "" : `; did you mean ${near}?`}`;
+    });
+}
+
+/** Variables of this program that no option of the controller reads. */
+const OTHER_VARIABLES = ["GWPROXY_REVISION", "GWPROXY_EXTERNAL_ACCOUNT_FILES"];
 
 /** Returns the option of every process with an admin server. */
 export function adminTokenOption(): Option {

@@ -5,13 +5,14 @@
 import { objectId, type KubeObject, type ObjectId } from "../../api/object.ts";
 import { SourceError } from "../../lib/errors.ts";
 import { isStatus, withoutValues } from "./api-error.ts";
-import type { KubernetesClient } from "./client.ts";
+import type { KubernetesClient, KubernetesRequest } from "./client.ts";
 import { objectPath, type WatchedKind } from "./kinds.ts";
 import { normalizeObject } from "./normalize.ts";
 
 export interface KubernetesObjectClient {
   apply(manifest: KubeObject): Promise<KubeObject>;
   read(id: ObjectId): Promise<KubeObject | undefined>;
+  inspect(id: ObjectId): Promise<KubeObject | undefined>;
   remove(object: KubeObject): Promise<void>;
 }
 
@@ -32,6 +33,17 @@ export function createKubernetesObjectClient(options: KubernetesObjectOptions): 
   };
   const pathOf = (id: ObjectId): string => objectPath(kindOf(id), kindOf(id).versions[0], id);
 
+  /** @returns undefined for an object that does not exist */
+  const ask = async (id: ObjectId, request: KubernetesRequest): Promise<KubeObject | undefined> => {
+    const kind = kindOf(id);
+    try {
+      return normalizeObject(await client.request(request), kind, kind.versions[0]);
+    } catch (error) {
+      if (isStatus(error, 404)) return undefined;
+      throw error;
+    }
+  };
+
   return {
     async apply(manifest) {
       const id = objectId(manifest);
@@ -45,15 +57,16 @@ export function createKubernetesObjectClient(options: KubernetesObjectOptions): 
         throw id.kind === "Secret" ? withoutValues(error) : error;
       }
     },
-    async read(id) {
-      const kind = kindOf(id);
-      try {
-        return normalizeObject(await client.request({ method: "GET", path: pathOf(id) }), kind, kind.versions[0]);
-      } catch (error) {
-        if (isStatus(error, 404)) return undefined;
-        throw error;
-      }
-    },
+    read: (id) => ask(id, { method: "GET", path: pathOf(id) }),
+    // The dry run of a patch that changes nothing answers with the object, and needs the right to patch alone.
+    inspect: (id) =>
+      ask(id, {
+        method: "PATCH",
+        path: pathOf(id),
+        query: { fieldManager, dryRun: "All" },
+        contentType: "application/merge-patch+json",
+        body: {},
+      }),
     async remove(object) {
       const { uid } = object.metadata;
       const preconditions = uid === undefined ? {} : { uid };

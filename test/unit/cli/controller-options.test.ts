@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Command, CommanderError } from "commander";
+import { unknownVariables } from "../../../src/cli/commands/options.ts";
 import { addControllerCommand } from "../../../src/cli/commands/controller.ts";
 
 const UNREADABLE: readonly [string, string, RegExp][] = [
@@ -62,4 +63,27 @@ test("parameters of a class that the controller does not create are refused", as
   addControllerCommand(program, { isColoured: false, out: () => undefined, err: () => undefined });
   await assert.rejects(program.parseAsync(["node", "gwproxy", "controller"]), CommanderError);
   assert.match(said, /names the class other, and the controller creates gwproxy/);
+});
+
+test("variables that are none of the controller's are named, with the one that was meant", () => {
+  const program = new Command();
+  addControllerCommand(program, { isColoured: false, out: () => undefined, err: () => undefined });
+  const [command] = program.commands;
+  assert.ok(command);
+  const environment = {
+    GWPROXY_XDS_MOD: "tls",
+    GWPROXY_NOTHING_LIKE_IT_AT_ALL: "1",
+    // What Kubernetes makes for a Service of the name gwproxy, what is read, and what is not ours.
+    GWPROXY_PORT: "tcp://10.0.0.1:9978",
+    GWPROXY_PORT_9978_TCP_ADDR: "10.0.0.1",
+    GWPROXY_SERVICE_HOST: "10.0.0.1",
+    GWPROXY_SERVICE_PORT_METRICS: "9092",
+    GWPROXY_XDS_SERVICE_PORT: "9978",
+    GWPROXY_REVISION: "abc",
+    OTHER: "1",
+  };
+  assert.deepEqual(unknownVariables(command, environment), [
+    "GWPROXY_NOTHING_LIKE_IT_AT_ALL is not a variable of the controller",
+    "GWPROXY_XDS_MOD is not a variable of the controller; did you mean GWPROXY_XDS_MODE?",
+  ]);
 });

@@ -61,6 +61,10 @@ class MemoryCluster implements ObjectClient {
     return Promise.resolve(this.objects.get(objectKey(id)));
   }
 
+  inspect(id: ObjectId): Promise<KubeObject | undefined> {
+    return this.read(id);
+  }
+
   remove(object: KubeObject): Promise<void> {
     this.writes.push(`delete ${object.kind} ${object.metadata.name}`);
     this.take(objectId(object));
@@ -325,6 +329,42 @@ test("a key in the variables makes no Secret, and leaves the one that is there",
   assert.deepEqual(await written(), ["apply Deployment gw"]);
   assert.equal(cluster.find("Secret", "gw-session-key").kind, "Secret");
 });
+
+/** Objects of the names of a data plane that are somebody else's, and what is said of them. */
+const FOREIGN: readonly (readonly [kind: string, apiVersion: string, owner: object | undefined, said: RegExp])[] = [
+  ["Deployment", "apps/v1", undefined, /Deployment default\/gw exists and is not part of a Gateway; give the Gateway/],
+  ["Service", "v1", undefined, /Service default\/gw exists and is not part of a Gateway/],
+  ["ServiceAccount", "v1", undefined, /ServiceAccount default\/gw exists/],
+  [
+    "ConfigMap",
+    "v1",
+    { kind: "Deployment", name: "shop" },
+    /ConfigMap default\/gw exists and belongs to Deployment shop/,
+  ],
+];
+
+for (const [kind, apiVersion, owner, said] of FOREIGN)
+  test(`a ${kind} of the Gateway's name that is somebody else's is not taken over, until it is gone`, async (t) => {
+    const made = bench(t);
+    const { cluster, deployer, place, written } = made;
+    const owners =
+      owner === undefined ? {} : { ownerReferences: [{ ...owner, apiVersion, uid: "u", controller: true }] };
+    const foreign = { apiVersion, kind, metadata: { name: "gw", namespace: "default", ...owners } };
+    cluster.put(foreign);
+    deployer.lead();
+    const failed = new Promise<void>((resolve) => {
+      made.onState = () => {
+        if (deployer.state("default/gw").failure !== undefined) resolve();
+      };
+    });
+    deployer.deploy(new Map([["default/gw", placementOf([80])]]));
+    await failed;
+    assert.match(deployer.state("default/gw").failure ?? "", said);
+    assert.deepEqual(cluster.writes, [], "nothing is half deployed");
+    cluster.take(objectId(foreign));
+    await place(placementOf([80]));
+    assert.deepEqual(await written(), ALL);
+  });
 
 test("a Secret of the key's name that something else controls is left alone", async (t) => {
   const made = bench(t);
