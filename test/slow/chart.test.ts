@@ -1,14 +1,15 @@
 /**
- * The charts on a real node, from the installation to the removal: the quickstart of the README for clusters, edits, an
- * upgrade that rolls controller and data planes, a rollback and a killed controller under load without a failed request,
- * and nothing left behind.
+ * The charts on a real node, from the installation to the removal: the quickstart of the README for clusters, and under
+ * load, without a failed request, edits, an upgrade that rolls controller and data planes, a rollback, another leader,
+ * another kind of workload, restarted node agents and an API server that is away; then nothing is left behind.
  */
 import assert from "node:assert/strict";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "../support/gateway/process.ts";
-import { changeRelease, importOurImages, installCharts, runHelm } from "../testbed/installation.ts";
+import { changeRelease, importOurImages, installCharts, NAMESPACE, runHelm } from "../testbed/installation.ts";
 import { startNode, type Node } from "../testbed/node.ts";
 
 const EXAMPLE = join(import.meta.dirname, "../../examples/cluster");
@@ -57,23 +58,38 @@ async function underLoad(node: Node, url: string, work: () => Promise<void>): Pr
   return JSON.parse(await load) as Record<string, number>; // printed by LOAD
 }
 
-const TWO_PLANES = {
-  apiVersion: "gwproxy.dev/v1alpha1",
-  kind: "GwParameters",
-  metadata: { name: "quickstart", namespace: "default" },
-  spec: { deployment: { spec: { replicas: 2 } } },
-};
+/** Sends requests while the work goes on, and demands that each of them is answered by 200. @returns how many there were */
+async function losesNothing(node: Node, url: string, work: () => Promise<void>): Promise<string> {
+  const { 200: served = 0, again = 0, ...failed } = await underLoad(node, url, work);
+  assert.deepEqual(failed, {});
+  assert.ok(served > 300, `${served} requests`);
+  return `${served} requests, ${again} repeated over another connection`;
+}
+
+/** Seconds without an API server. Every watch and the lease of the controller end within half a minute. */
+const AWAY_SECONDS = Number(process.env["GWPROXY_AWAY_SECONDS"] ?? 30);
+/** What makes the machine a node, in the order in which it can be started again. */
+const AGENTS = ["containerd", "kubelet", "kube-proxy"];
+
+function parameters(spec: object): string {
+  const metadata = { name: "quickstart", namespace: "default" };
+  return JSON.stringify({ apiVersion: "gwproxy.dev/v1alpha1", kind: "GwParameters", metadata, spec });
+}
+const TWO_PLANES = parameters({ deployment: { spec: { replicas: 2 } } });
+const ONE_PLANE_A_NODE = parameters({ workload: { kind: "DaemonSet" } });
 const PARAMETERS = {
   spec: { infrastructure: { parametersRef: { group: "gwproxy.dev", kind: "GwParameters", name: "quickstart" } } },
 };
-const HEADERS = { add: [{ name: "x-edited", value: "yes" }] };
-const EDIT = [
-  {
-    op: "add",
-    path: "/spec/rules/0/filters",
-    value: [{ type: "ResponseHeaderModifier", responseHeaderModifier: HEADERS }],
-  },
-];
+
+/** Edits the route and waits until its answers show it. @param value of a header that the route then adds */
+async function edit(node: Node, url: string, value: string): Promise<void> {
+  const responseHeaderModifier = { set: [{ name: "x-edited", value }] };
+  const filters = [{ type: "ResponseHeaderModifier", responseHeaderModifier }];
+  const patch = JSON.stringify([{ op: "add", path: "/spec/rules/0/filters", value: filters }]);
+  await node.kubectl(["patch", "httproute", "hello", "--type=json", "-p", patch]);
+  const shown = new RegExp(`^x-edited: ${value}\\r$`, "m");
+  await eventually(async () => assert.match(await node.pit.run(["curl", "-sSi", url]), shown));
+}
 
 test("the charts install, serve, upgrade, roll back and leave nothing", async (t) => {
   const node = await startNode();
@@ -104,36 +120,82 @@ test("the charts install, serve, upgrade, roll back and leave nothing", async (t
   });
 
   await t.test("an edit, an upgrade, a rollback and a killed controller cost no request", async () => {
-    await node.kubectl(["apply", "-f", "-"], JSON.stringify(TWO_PLANES));
+    await node.kubectl(["apply", "-f", "-"], TWO_PLANES);
     await node.kubectl(["patch", "gateway", "quickstart", "--type=merge", "-p", JSON.stringify(PARAMETERS)]);
     await eventually(async () => assert.equal(await replicas(node), "2"));
     const hosts = (): Promise<string> => node.kubectl(["get", "deployment", "quickstart", "-o", "json"]);
     const rolled = async (): Promise<void> =>
       void (await node.kubectl(["rollout", "status", "deployment/quickstart", "--timeout=120s"]));
-    const counts = await underLoad(node, url, async () => {
-      await node.kubectl(["patch", "httproute", "hello", "--type=json", "-p", JSON.stringify(EDIT)]);
-      await eventually(async () => assert.match(await node.pit.run(["curl", "-sSi", url]), /x-edited: yes/));
+    const counts = await losesNothing(node, url, async () => {
+      await edit(node, url, "first");
       await changeRelease(node, "upgrade", { proxy: { ambientIdentityHosts: ["cloud.example.com"] } });
       await eventually(async () => assert.match(await hosts(), /cloud\.example\.com/));
       await rolled();
       await runHelm(node, ["rollback", "gwproxy", "--wait", "--timeout", "180s"]);
       await eventually(async () => assert.doesNotMatch(await hosts(), /cloud\.example\.com/));
       await rolled();
-      const pods = ["--namespace", "gwproxy-system", "--selector", "gwproxy=gwproxy"];
+      const pods = ["--namespace", NAMESPACE, "--selector", "gwproxy=gwproxy"];
       await node.kubectl(["delete", "pods", ...pods, "--grace-period=0", "--force"]);
-      await node.kubectl([
-        "rollout",
-        "status",
-        "deployment/gwproxy",
-        "--namespace",
-        "gwproxy-system",
-        "--timeout=120s",
-      ]);
+      await controllersRun(node);
     });
-    const { 200: served = 0, again = 0, ...failed } = counts;
-    t.diagnostic(`${served} requests, ${again} repeated over another connection`);
-    assert.deepEqual(failed, {});
-    assert.ok(served > 1000, `${served} requests`);
+    t.diagnostic(counts);
+  });
+
+  await t.test("with two controllers, another one writes when the one that did is killed", async () => {
+    await changeRelease(node, "upgrade", { controller: { replicaCount: 2 } });
+    const counts = await losesNothing(node, url, async () => {
+      const killed = await leader(node);
+      await node.kubectl(["delete", "pod", killed, "--namespace", NAMESPACE, "--grace-period=0", "--force"]);
+      await edit(node, url, "by-another-leader");
+      const next = await eventually(async () => {
+        const name = await leader(node);
+        assert.notEqual(name, killed);
+        return name;
+      });
+      const pods = await node.kubectl(["get", "pods", "--namespace", NAMESPACE, "-o", "name"]);
+      assert.ok(pods.split("\n").includes(`pod/${next}`), `${next} of ${pods}`);
+      await generationIsServed(node);
+      await controllersRun(node);
+    });
+    t.diagnostic(counts);
+  });
+
+  await t.test("a workload of another kind serves before the former one goes, and back", async () => {
+    const kinds = (): Promise<string> => node.kubectl(["get", "deployments,daemonsets", "-o", "name"]);
+    const counts = await losesNothing(node, url, async () => {
+      await node.kubectl(["apply", "-f", "-"], ONE_PLANE_A_NODE);
+      await eventually(async () => assert.doesNotMatch(await kinds(), /deployment.apps\/quickstart/));
+      await edit(node, url, "by-a-daemon-set");
+      await node.kubectl(["apply", "-f", "-"], TWO_PLANES);
+      await eventually(async () => assert.doesNotMatch(await kinds(), /daemonset.apps\/quickstart/));
+      await edit(node, url, "by-a-deployment");
+    });
+    t.diagnostic(counts);
+  });
+
+  await t.test("the agents of the node may crash and come back", async () => {
+    const counts = await losesNothing(node, url, async () => {
+      for (const name of AGENTS) await node.pit.kill(name);
+      for (const name of AGENTS) node.pit.startAgain(name);
+      const ready = `--for=jsonpath={.status.conditions[?(@.type=="Ready")].status}=True`;
+      await node.kubectl(["wait", ready, "nodes", "--all", "--timeout=120s"]);
+      await node.kubectl(["rollout", "restart", "deployment/hello"]);
+      await node.kubectl(["rollout", "status", "deployment/hello", "--timeout=120s"]);
+      await edit(node, url, "after-the-agents");
+    });
+    t.diagnostic(counts);
+  });
+
+  await t.test("the API server may be away, and edits arrive when it is back", async () => {
+    const counts = await losesNothing(node, url, async () => {
+      await node.pit.kill("kube-apiserver");
+      await sleep(AWAY_SECONDS * 1000);
+      node.pit.startAgain("kube-apiserver");
+      await eventually(async () => void (await node.kubectl(["get", "--raw", "/readyz"])));
+      await edit(node, url, "after-the-api-server");
+      await generationIsServed(node);
+    });
+    t.diagnostic(counts);
   });
 
   await t.test("uninstalling leaves the definitions and nothing else", async () => {
@@ -146,7 +208,7 @@ test("the charts install, serve, upgrade, roll back and leave nothing", async (t
     await eventually(async () => {
       const left = [
         await node.kubectl(["get", everywhere, "-o", "name"]),
-        await node.kubectl(["get", own, "-o", "name", "--namespace", "gwproxy-system"]),
+        await node.kubectl(["get", own, "-o", "name", "--namespace", NAMESPACE]),
         await node.kubectl(["get", own, "-o", "name", "--namespace", "default"]),
       ].flatMap((text) => text.split("\n").filter((line) => /gwproxy|quickstart|hello/.test(line)));
       assert.deepEqual(left, []);
@@ -155,6 +217,33 @@ test("the charts install, serve, upgrade, roll back and leave nothing", async (t
     assert.equal(definitions.split("\n").filter((name) => name.endsWith(".gwproxy.dev")).length, 4);
   });
 });
+
+/** @returns the name of the controller's pod that writes */
+async function leader(node: Node): Promise<string> {
+  const lease = ["get", "leases", "--namespace", NAMESPACE, "-o", "jsonpath={.items[0].spec.holderIdentity}"];
+  const holder = await node.kubectl(lease);
+  assert.match(holder, /^gwproxy-/);
+  return holder;
+}
+
+/** Waits for the status that only the leader writes: the latest edit of the route is accepted. */
+async function generationIsServed(node: Node): Promise<void> {
+  await eventually(async () => {
+    const { metadata, status } = JSON.parse(await node.kubectl(["get", "httproute", "hello", "-o", "json"])) as Observed;
+    assert.equal(status.parents[0]?.conditions[0]?.observedGeneration, metadata.generation);
+  });
+}
+
+/** What the test reads of a route. */
+interface Observed {
+  readonly metadata: { readonly generation: number };
+  readonly status: { readonly parents: { readonly conditions: { readonly observedGeneration: number }[] }[] };
+}
+
+async function controllersRun(node: Node): Promise<void> {
+  const rollout = ["rollout", "status", "deployment/gwproxy", "--namespace", NAMESPACE, "--timeout=120s"];
+  await node.kubectl(rollout);
+}
 
 function replicas(node: Node): Promise<string> {
   return node.kubectl(["get", "deployment", "quickstart", "-o", "jsonpath={.status.readyReplicas}"]);

@@ -7,12 +7,16 @@ import type { Node } from "./node.ts";
 import { programs } from "./programs.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-const NAMESPACE = "gwproxy-system";
+export const NAMESPACE = "gwproxy-system";
 /** No name server answers on the node, so data planes reach the controller by an address. */
 const ADDRESS = "10.96.0.78";
-const VALUES = {
-  controller: { service: { clusterIP: ADDRESS }, extraEnv: { GWPROXY_XDS_SERVICE_HOST: ADDRESS } },
-};
+const CONTROLLER = { service: { clusterIP: ADDRESS }, extraEnv: { GWPROXY_XDS_SERVICE_HOST: ADDRESS } };
+
+/** Values of the chart, beside those that the node needs. */
+interface Values {
+  readonly controller?: { readonly replicaCount: number };
+  readonly proxy?: { readonly ambientIdentityHosts: readonly string[] };
+}
 
 /** Runs Helm on the node, in the namespace of the controller. @returns what it printed */
 export async function runHelm(node: Node, args: readonly string[], values: object = {}): Promise<string> {
@@ -40,8 +44,8 @@ export async function installCharts(node: Node, channel: "standard" | "experimen
 }
 
 /** Installs or upgrades the release. @param values in addition to those that the node needs */
-export async function changeRelease(node: Node, action: "install" | "upgrade", values: object = {}): Promise<void> {
+export async function changeRelease(node: Node, action: "install" | "upgrade", values: Values = {}): Promise<void> {
   const chart = join(ROOT, "chart/gwproxy");
   const wait = ["--wait", "--timeout", "180s"];
-  await runHelm(node, [action, "gwproxy", chart, "--values", "-", ...wait], { ...VALUES, ...values });
+  await runHelm(node, [action, "gwproxy", chart, "--values", "-", ...wait], { ...values, controller: { ...CONTROLLER, ...values.controller } });
 }

@@ -14,8 +14,12 @@ export interface Pit {
   readonly directory: string;
   /** Number of its first process, for nsenter. */
   readonly process: string;
-  /** Starts a program that runs until the pit is closed. Its output goes to the file NAME.log of the directory. */
+  /** Starts a program that runs until it is killed or the pit is closed. Its output is added to NAME.log of the directory. */
   start(name: string, argv: readonly string[]): void;
+  /** Kills a program that was started, as a crash does. Resolves when it is gone; what it started itself lives on. */
+  kill(name: string): Promise<void>;
+  /** Starts a program that was killed with the same command line. */
+  startAgain(name: string): void;
   /** Runs a program in there, on the files and with the environment of this process. */
   spawn(argv: readonly string[], options?: SpawnOptions): ChildProcess;
   /** Runs one to its end. @returns what it printed. @throws with its messages when it fails. */
@@ -39,25 +43,42 @@ export async function openPit(): Promise<Pit> {
 
   const enter = (argv: readonly string[], options: SpawnOptions = {}): ChildProcess =>
     spawn("nsenter", ["--target", target, "--net", "--mount", "--pid", "--cgroup", "--", ...argv], options);
+  const run = async (argv: readonly string[], stdin?: string): Promise<string> => {
+    const child = enter(argv, { stdio: ["pipe", "pipe", "pipe"] });
+    let printed = "";
+    let messages = "";
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => (printed += text));
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => (messages += text));
+    child.stdin?.on("error", () => undefined).end(stdin ?? "");
+    const [code] = (await once(child, "close")) as [number | null]; // as the event is declared
+    if (code !== 0) throw new Error(`${argv.slice(0, 4).join(" ")} … ended with ${code}:\n${messages}${printed}`);
+    return printed;
+  };
+
+  const commands = new Map<string, string>();
+  const launch = (name: string, command: string): void => {
+    const [log, number] = ["log", "pid"].map((end) => quote(join(directory, `${name}.${end}`)));
+    shell.stdin.write(`echo "$BASHPID" >${number}; exec ${command} >>${log} 2>&1\n`);
+  };
   return {
     directory,
     process: target,
     start(name, argv) {
-      const log = join(directory, `${name}.log`);
-      shell.stdin.write(`exec ${argv.map(quote).join(" ")} >${quote(log)} 2>&1\n`);
+      const command = argv.map(quote).join(" ");
+      commands.set(name, command);
+      launch(name, command);
+    },
+    async kill(name) {
+      const number = (await readFile(join(directory, `${name}.pid`), "utf8")).trim();
+      await run(["sh", "-c", `kill -KILL ${number}; while kill -0 ${number} 2>/dev/null; do sleep 0.1; done`]);
+    },
+    startAgain(name) {
+      const command = commands.get(name);
+      if (command === undefined) throw new Error(`${name} was never started`);
+      launch(name, command);
     },
     spawn: enter,
-    async run(argv, stdin) {
-      const child = enter(argv, { stdio: ["pipe", "pipe", "pipe"] });
-      let printed = "";
-      let messages = "";
-      child.stdout?.setEncoding("utf8").on("data", (text: string) => (printed += text));
-      child.stderr?.setEncoding("utf8").on("data", (text: string) => (messages += text));
-      child.stdin?.on("error", () => undefined).end(stdin ?? "");
-      const [code] = (await once(child, "close")) as [number | null]; // as the event is declared
-      if (code !== 0) throw new Error(`${argv.slice(0, 4).join(" ")} … ended with ${code}:\n${messages}${printed}`);
-      return printed;
-    },
+    run,
     async close() {
       shell.stdin.end();
       await ended;
