@@ -1,4 +1,7 @@
-/** Identities of a real SPIRE: shown to upstreams and clients, rotated under load, kept while the agent is away, taken back. */
+/**
+ * Identities of a real SPIRE: shown to upstreams and clients, beside each kind of `auth`, rotated under load, kept while
+ * the agent is away, taken back.
+ */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { realpathSync } from "node:fs";
@@ -13,6 +16,9 @@ import {
   type TestGateway,
 } from "../support/gateway/gateway.ts";
 import { call } from "../support/clients/http.ts";
+import { createIssuer } from "../support/fixtures/tokens.ts";
+import { startAuthKinds } from "../support/gateway/auth-kinds.ts";
+import { verifyTokens } from "../support/gateway/backend-auth.ts";
 import { contextOf } from "../support/proofs/prove.ts";
 import { recordingLog } from "../support/gateway/silent-log.ts";
 import { startWorkload, type Asked } from "../support/servers/workload.ts";
@@ -33,16 +39,39 @@ test("a workload of a real SPIRE rotates, survives its agent and ends with its e
   const web = await spire.fetch();
   const port = await startWorkload(context, web, [{ certificate: web.bundle }]);
 
-  const backend = `${staticBackend("web", port).trimEnd()}\n  policies: {tls: {certificateSource: SPIFFE}}\n`;
+  const kinds = await startAuthKinds(context);
+  const issuer = await createIssuer("https://issuer.test");
+  const blocks = Object.entries(kinds.blocks).map(([kind, block]) => [kind.toLowerCase(), ...block] as const);
+  const backend = (name: string, more = ""): string =>
+    `${staticBackend(name, port).trimEnd()}\n  policies: {tls: {certificateSource: SPIFFE}${more}}\n`;
   const listeners = [
     "{name: http, port: 8080, protocol: HTTP}",
     "{name: mtls, port: 8443, protocol: HTTPS, tls: {options: {gwproxy.dev/tls-certificate-source: SPIFFE}}}",
   ];
   const settings = { spiffeEndpoint: spire.endpoint, log: recordingLog().log };
-  const gateway = await startGateway(context, documents(gatewayOf(listeners), backend, route("web", "web")), settings);
+  const manifests = documents(
+    gatewayOf(listeners),
+    backend("web"),
+    route("web", "web"),
+    kinds.object,
+    ...blocks.flatMap(([kind, auth]) => [backend(kind, `, auth: ${auth}`), route(kind, kind, `/${kind}`)]),
+    verifyTokens(issuer).replaceAll("name: web", "name: passthrough"),
+  );
+  const gateway = await startGateway(context, manifests, settings);
+  const checkKinds = async (): Promise<void> => {
+    const headers = { authorization: `Bearer ${await issuer.token()}` };
+    for (const [kind, , shows] of blocks) {
+      const { status, body } = await call(`${gateway.url()}/${kind}`, { headers });
+      assert.equal(status, 200, `${kind}: ${body}`);
+      const { client, authorization } = JSON.parse(body) as Asked;
+      assert.equal(client, `URI:${GATEWAY_ID}`, kind);
+      assert.match(authorization, shows, kind);
+    }
+  };
   // The agent learns of an entry with its next look at the server.
   await identity(gateway, (serial) => serial !== undefined);
   assert.equal((await asked(gateway)).client, `URI:${GATEWAY_ID}`);
+  await checkKinds();
   assert.equal(await throughListener(gateway, web), `URI:${GATEWAY_ID}`);
   await assert.rejects(throughListener(gateway, undefined), /alert|ECONNRESET|socket hang up/);
 
@@ -64,6 +93,7 @@ test("a workload of a real SPIRE rotates, survives its agent and ends with its e
   const { serialNumber: last } = await asked(gateway);
   await spire.startAgent();
   await identity(gateway, (serial) => serial !== undefined && serial !== last);
+  await checkKinds();
   running = false;
   await Promise.all(loads);
   assert.deepEqual([...new Set(statuses)], [200], "rotation and a restart of the agent cost no request");
