@@ -3,7 +3,6 @@
  * `trace`, access logs, answers, dumps, metrics, spans, and what is said about objects that cannot be used.
  */
 import assert from "node:assert/strict";
-import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -14,49 +13,13 @@ import { buffer } from "node:stream/consumers";
 import fc from "fast-check";
 import { call } from "../../../support/clients/http.ts";
 import { freePorts } from "../../../support/fixtures/free-ports.ts";
-import { assertProperty, seededRandom } from "../../../support/fixtures/seed.ts";
-import { secret } from "../../../support/gateway/backend-auth.ts";
+import { assertProperty } from "../../../support/fixtures/seed.ts";
+import { Secrets, secretBlocks } from "../../../support/gateway/auth-secrets.ts";
 import { documents, gatewayOf, gatewayPolicy, route } from "../../../support/gateway/gateway.ts";
 import { startGwproxy } from "../../../support/gateway/process.ts";
 import { prove, type ProofContext } from "../../../support/proofs/prove.ts";
 import { startEcho } from "../../../support/servers/echo.ts";
 import { startTokenServer } from "../../../support/servers/token-endpoint.ts";
-
-const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-
-/** Hands out random texts, and remembers what each was for. */
-class Secrets {
-  readonly all = new Map<string, string>();
-  readonly #random: () => number;
-
-  constructor(seed: number) {
-    this.#random = seededRandom(seed);
-  }
-
-  make(what: string): string {
-    const text = Array.from({ length: 24 }, () => LETTERS[Math.floor(this.#random() * LETTERS.length)]).join("");
-    this.all.set(what, text);
-    return text;
-  }
-
-  /** A private key, whose lines are the secret. @param what also used for a text that only looks like a key */
-  makeKey(what: string): string {
-    const pem = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ type: "pkcs8", format: "pem" });
-    this.all.set(what, String(pem).split("\n")[5] ?? "");
-    return String(pem);
-  }
-
-  /** Returns the secrets that a text holds, as they are or in a form that is read as easily. */
-  findIn(text: string): string[] {
-    return [...this.all]
-      .filter(([, value]) =>
-        [value, Buffer.from(value).toString("base64").slice(0, 30), Buffer.from(value).toString("hex")].some((form) =>
-          text.includes(form),
-        ),
-      )
-      .map(([what]) => what);
-  }
-}
 
 /** A server that keeps the bytes of what is exported to it. */
 async function startSink(context: ProofContext): Promise<{ readonly port: number; readonly received: Buffer[] }> {
@@ -75,49 +38,6 @@ async function startSink(context: ProofContext): Promise<{ readonly port: number
   return { port: (server.address() as AddressInfo).port, received };
 }
 
-/** The blocks by the name of their backend. @param url of the token endpoint */
-function blocksOf(secrets: Secrets, url: string): { auth: Readonly<Record<string, string>>; objects: string[] } {
-  const client = `clientAuth: {clientId: c, secretRef: {name: client}}`;
-  const account = {
-    type: "service_account",
-    client_email: "robot@p.test",
-    private_key: secrets.makeKey("key of a service account"),
-    private_key_id: "k1",
-    token_uri: `${url}/google`,
-  };
-  return {
-    auth: {
-      inline: `{key: ${secrets.make("inline key")}}`,
-      entry: "{secretRef: {name: entry}}",
-      query: "{secretRef: {name: entry}, location: {queryParameter: {name: t}}}",
-      further: "{credentials: [{location: {cookie: {name: c}}, secretRef: {name: further}}]}",
-      "cloud-a": "{cloudA: {secretRef: {name: aws}, region: eu-west-1}}",
-      "cloud-b": "{cloudB: {secretRef: {name: entra}}}",
-      "cloud-c": "{cloudC: {secretRef: {name: robot}}}",
-      signed: "{jwtSign: {signingKeyRef: {name: signing}}}",
-      exchanged: `{oauthTokenExchange: {url: "${url}/token", ${client}}}`,
-      crossed: `{crossAppAccess: {identityProvider: {url: "${url}/idp", ${client}}, resourceAuthorizationServer: {url: "${url}/as", ${client}}, audience: a}}`,
-      broken: "{jwtSign: {signingKeyRef: {name: broken}}}",
-      wrong: "{cloudC: {secretRef: {name: wrong}}}",
-    },
-    objects: [
-      secret("entry", { Authorization: secrets.make("entry of a Secret") }),
-      secret("further", { Authorization: secrets.make("further credential") }),
-      secret("aws", {
-        accessKey: "AKIDSTATIC",
-        secretKey: secrets.make("secret key of cloud A"),
-        sessionToken: secrets.make("session token"),
-      }),
-      secret("entra", { tenantId: "t", clientId: "c", clientSecret: secrets.make("client secret of cloud B") }),
-      secret("robot", { "credentials.json": JSON.stringify(account) }),
-      secret("signing", { signingKey: secrets.makeKey("signing key") }),
-      secret("client", { clientSecret: secrets.make("client secret") }),
-      secret("broken", { signingKey: `-----BEGIN PRIVATE KEY-----\n${secrets.make("broken key")}\n` }),
-      secret("wrong", { "credentials.json": `{"type": "${secrets.make("credential file")}` }),
-    ],
-  };
-}
-
 async function checkRun(context: ProofContext, seed: number): Promise<void> {
   const secrets = new Secrets(seed);
   const echo = await startEcho(context);
@@ -133,7 +53,7 @@ async function checkRun(context: ProofContext, seed: number): Promise<void> {
     };
   };
   const sink = await startSink(context);
-  const { auth, objects } = blocksOf(secrets, server.url);
+  const { auth, objects } = secretBlocks(secrets, server.url);
   const [port = 0, admin = 0, metrics = 0] = await freePorts(3);
   const backends = Object.entries(auth).map(
     ([name, block]) => `
