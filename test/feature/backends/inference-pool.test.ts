@@ -288,8 +288,8 @@ test("a retry continues the list of the picker and does not ask again", async (c
 
 /** Pods at 127.0.1.x, of which those that the next turn leaves out are terminating. */
 function pods(turn: number): string {
-  const here = (at: number, of: number): boolean => (at + of * 7) % 20 < 12;
-  const members = Array.from({ length: 20 }, (_, at) => at).filter((at) => here(at, turn) || here(at, turn - 1));
+  const here = (at: number, of: number): boolean => (at + of * 17) % 100 < 60;
+  const members = Array.from({ length: 100 }, (_, at) => at).filter((at) => here(at, turn) || here(at, turn - 1));
   return documents(
     ...members.map((at) => {
       const more = here(at, turn) ? "" : ", deletionTimestamp: 2026-01-01T00:00:00Z";
@@ -298,13 +298,13 @@ function pods(turn: number): string {
   );
 }
 
-test("endpoints that come and go under load cost no request", async (context) => {
+test("a hundred endpoints that come and go under load cost no request", async (context) => {
   const picker = await startPicker(context, ({ subset, headers }) => ({
     to: subset[Number(headers["x-want"]) % Math.max(1, subset.length)] ?? "",
   }));
   const first = await startEcho(context);
   const port = first.port;
-  for (let at = 1; at <= 20; at++) await startServerAt(context, `127.0.1.${at}`, port);
+  for (let at = 1; at <= 100; at++) await startServerAt(context, `127.0.1.${at}`, port);
   const manifests = (turn: number): string =>
     documents(GATEWAY, inferencePool({ ports: [port], picker: picker.port }), POOL_ROUTE, pods(turn));
   const gateway = await startGateway(context, manifests(0));
