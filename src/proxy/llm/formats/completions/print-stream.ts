@@ -32,7 +32,7 @@ class CompletionsPrinter implements StreamPrinter {
   readonly #parts = new Map<string, Part>();
   readonly #calls = new Map<number, number>();
   readonly #roles = new Set<number>();
-  /** Signed thoughts by choice, until the next part that is none. */
+  /** Signed thoughts by choice, until the end of the choice. */
   readonly #blocks = new Map<number, JsonObject[]>();
   #id = "";
   #model = "";
@@ -110,8 +110,7 @@ class CompletionsPrinter implements StreamPrinter {
       this.#addBlock(choice, redactedBlock(printSignature(opened.data)));
       return "";
     }
-    const blocks = this.#thinkingBlocks(choice);
-    if (opened.kind !== "call") return blocks;
+    if (opened.kind !== "call") return "";
     this.#calls.set(choice, call + 1);
     const { name } = opened;
     const id = printCallId(opened);
@@ -119,14 +118,17 @@ class CompletionsPrinter implements StreamPrinter {
       opened.isFreeText === true
         ? { type: "custom", custom: { name, input: "" } }
         : { type: "function", function: { name, arguments: "" } };
-    return blocks + this.#chunk(choice, { tool_calls: [{ index: call, id, ...made }] });
+    return this.#chunk(choice, { tool_calls: [{ index: call, id, ...made }] });
   }
 
   #addBlock(choice: number, block: JsonObject): void {
     this.#blocks.set(choice, [...(this.#blocks.get(choice) ?? []), block]);
   }
 
-  /** Returns the signed thoughts up to here in one chunk, because clients keep the last list that they get. */
+  /**
+   * Returns all signed thoughts of a choice in one chunk. Thoughts may stand between texts and calls, and some clients
+   * keep the last list that they get, while others append each to the one before.
+   */
   #thinkingBlocks(choice: number): string {
     const blocks = this.#blocks.get(choice);
     if (blocks === undefined) return "";
