@@ -28,7 +28,7 @@ export class Repetition {
    * @param type name of the event where the framing carries one: equal data mean the same only in events of one type
    */
   learn(text: string | undefined, event: string, type = ""): void {
-    this.#event = text === undefined ? undefined : patternOf(event, text);
+    this.#event = text === undefined ? undefined : patternOf(copyOf(event), text);
     this.#type = type;
   }
 
@@ -39,6 +39,11 @@ export class Repetition {
   find(event: string, type = ""): string | undefined {
     return this.#event === undefined || type !== this.#type ? undefined : textIn(event, this.#event);
   }
+}
+
+/** Copies a text, because a slice of a chunk would keep the whole chunk in memory while the stream is open. */
+function copyOf(text: string): string {
+  return Buffer.from(text, "latin1").toString("latin1");
 }
 
 /** @returns the JSON string in place of the text; undefined when anything else differs, or the text has escapes */
