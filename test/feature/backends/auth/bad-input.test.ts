@@ -103,6 +103,11 @@ prove(
     rmSync(subject);
     assert.equal(await status(), 500, "the subject vanished");
     writeFileSync(subject, "of-the-workload");
+    const own = JSON.parse(account(`${cloud.url}/token`)) as object;
+    writeFileSync(file, JSON.stringify({ ...own, credential_source: { url: `${cloud.url}/subject` } }));
+    cloud.reply = ({ path }) => (path === "/subject" ? { status: 404, body: "page-of-an-error" } : {});
+    assert.equal(await status(), 500, "the page of an error is no subject");
+    assert.ok(cloud.calls.every(({ form }) => form.get("subject_token") !== "page-of-an-error"));
     writeFileSync(file, account("http://token.example.com/"));
     assert.equal(await status(), 500, "plain text to another machine");
     rmSync(file);

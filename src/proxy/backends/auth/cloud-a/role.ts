@@ -1,5 +1,6 @@
 /** The role that the identity of the environment takes on (`assumeRole`), for each session name and set of tags. */
-import { hash, randomBytes } from "node:crypto";
+import { hash } from "node:crypto";
+import { hostname } from "node:os";
 import type { AssumedRole } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../../../cel/expression.ts";
 import { ProxyError } from "../../../exchange/errors.ts";
@@ -19,8 +20,8 @@ const SESSION_NAME = /^[\w+=,.@-]{2,64}$/;
 const TAG_VALUE = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]{0,256}$/u;
 
 /** @returns a function that names the session of a request; it throws ProxyError credential_unavailable */
-export function compileRole(role: AssumedRole, { expression }: BlockDeps): (caller: AuthCaller) => RoleSession {
-  const ownName = role.sessionName || `gwproxy-${randomBytes(8).toString("hex")}`;
+export function compileRole(role: AssumedRole, { expression, block }: BlockDeps): (caller: AuthCaller) => RoleSession {
+  const ownName = role.sessionName || `gwproxy-${ownDigest(block)}`;
   const nameOf = role.sessionNameExpression === "" ? undefined : expression(role.sessionNameExpression, "backend");
   const tags = role.tags.map(({ key, value, expression: source }) => ({
     key,
@@ -41,6 +42,11 @@ export function compileRole(role: AssumedRole, { expression }: BlockDeps): (call
       parameters.push([`Tags.member.${at + 1}.Key`, key], [`Tags.member.${at + 1}.Value`, values[at] ?? ""]);
     return { key: hash("sha256", JSON.stringify([name, values])), parameters };
   };
+}
+
+/** Names a session of this process and block. All threads of a process have to agree, because they share sessions. */
+function ownDigest(block: string): string {
+  return hash("sha256", `${hostname()}\n${process.pid}\n${block}`).slice(0, 16);
 }
 
 function evaluated(expression: Expression, caller: AuthCaller, form: RegExp, what: string): string {

@@ -223,7 +223,10 @@ async function readSubject(
     const headers = new HeaderList(
       isRecord(source["headers"]) ? Object.entries(source["headers"]).flat().map(String) : [],
     );
-    text = (await client.send({ url: checkUrl(url), headers }, caller)).body.toString();
+    const answer = await client.send({ url: checkUrl(url), headers }, caller);
+    // The page of an error would be sent on as a token.
+    if (answer.status !== 200) throw unusable(`the URL of the external account answered with status ${answer.status}`);
+    text = answer.body.toString();
   }
   const format = source["format"];
   if (!isRecord(format) || format["type"] !== "json") return text.trim();
