@@ -7,6 +7,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { BackendAuthSchema } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../src/lib/header-list.ts";
 import { AuthCompiler } from "../../src/proxy/backends/auth/index.ts";
+import { PLAIN as DIRECT } from "../../src/proxy/upstream/dial/connection-settings.ts";
 import { Tokens } from "../../src/proxy/tokens/tokens.ts";
 import { makeDeps } from "../support/gateway/exchange.ts";
 import { recordingLog } from "../support/gateway/silent-log.ts";
@@ -68,7 +69,7 @@ export async function credentialTable(): Promise<string> {
     const auth = compile(kind);
     const work = async (): Promise<void> => {
       const { exchange, headers } = callOf();
-      const call = { caller: exchange, host: "api.example.com" };
+      const call = { caller: exchange, host: "api.example.com", connection: DIRECT };
       const path = await auth.place(call, headers, exchange.target);
       await auth.sign?.(call, { method: "POST", path, headers, body });
     };

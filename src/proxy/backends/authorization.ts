@@ -37,6 +37,7 @@ export class BackendAuthorization {
       message: create(BackendAuthSchema),
       sign: undefined,
       correctClock: undefined,
+      checkDestination: undefined,
       writesQuery: false,
       chosenHeader: undefined,
       ...auth,

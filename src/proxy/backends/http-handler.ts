@@ -201,19 +201,20 @@ export function createHttpHandler(
         : sendSigned({ auth, call: callFor(exchange, endpoint), request: toSign(head) }, send, discard);
     return answerOf(exchange, attempt, answer, transformation);
   };
-  const callFor = (exchange: RoutedExchange, endpoint: EndpointState): AuthCall => ({
-    caller: exchange,
-    host: destination.hostname ?? destination.target(endpoint).host,
-    signingScope: destination.signingScope,
-  });
+  const callFor = (exchange: RoutedExchange, endpoint: EndpointState): AuthCall => {
+    const connection = destination.target(endpoint);
+    const host = destination.hostname ?? connection.host;
+    return { caller: exchange, host, connection, signingScope: destination.signingScope };
+  };
   const transformed = async (
     exchange: RoutedExchange,
     first: EndpointState,
     by: BackendTransformation,
   ): Promise<Reply> => {
-    const out = await by.outgoing(exchange, auth, callFor(exchange, first).host);
+    const out = await by.outgoing(exchange, auth, callFor(exchange, first));
     // The transformation may have changed the authority; a destination that follows it has to pick again.
     const endpoint = destination.followsRequest ? destination.pick(undefined, out) : first;
+    if (endpoint !== first) auth?.checkDestination?.(callFor(exchange, endpoint));
     const headers = upstreamHeaders(out.headers, authorityOf(out, destination), passOf(exchange));
     const head = { ...out, headers };
     return call(exchange, endpoint, auth?.sign === undefined ? head : await held(exchange, head));

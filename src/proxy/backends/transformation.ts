@@ -10,7 +10,7 @@ import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
 import { readAway, requestTarget } from "../policies/shared/request-support.ts";
 import { captureResponse, replaceResponseBody, responseTarget } from "../policies/shared/response-support.ts";
 import { compileTransform, type CompiledTransform } from "../policies/shared/transform-support.ts";
-import type { RequestAuth } from "../upstream/auth.ts";
+import type { AuthCall, RequestAuth } from "../upstream/auth.ts";
 import type { EndpointDeps } from "./handler.ts";
 
 /** A request that is ready to leave, still in the format of the client. */
@@ -35,14 +35,13 @@ export class BackendTransformation {
 
   /**
    * @param auth whose credential the expressions see in its place and may remove
-   * @param host of the destination
+   * @param call that leaves
    */
-  async outgoing(exchange: RoutedExchange, auth: RequestAuth | undefined, host: string): Promise<Outgoing> {
+  async outgoing(exchange: RoutedExchange, auth: RequestAuth | undefined, call: AuthCall): Promise<Outgoing> {
     if (this.#readsRequestBody) await exchange.bufferRequestBody(exchange.requestLimitBytes);
     if (this.#request?.body !== undefined) await readAway(exchange);
     const headers = exchange.requestHeaders.clone();
-    const path =
-      auth === undefined ? exchange.target : auth.place({ caller: exchange, host }, headers, exchange.target);
+    const path = auth === undefined ? exchange.target : auth.place(call, headers, exchange.target);
     return this.#changed(exchange, headers, path instanceof Promise ? await path : path);
   }
 

@@ -28,7 +28,7 @@ export async function authenticateHttp(
 ): Promise<string> {
   if (auth === undefined) return path;
   try {
-    return await auth.place({ caller, host: target.host, signingScope }, headers, path);
+    return await auth.place({ caller, host: target.host, connection: target, signingScope }, headers, path);
   } catch (error) {
     throw error instanceof ProxyError ? failedCall(error) : error;
   }
@@ -43,7 +43,11 @@ export async function sendAuthenticated(
 ): Promise<CalloutAnswer> {
   const request = { method, path, headers, body: body ?? EMPTY };
   try {
-    return await sendSigned({ auth, call: { caller, host: target.host, signingScope }, request }, send, ignore);
+    return await sendSigned(
+      { auth, call: { caller, host: target.host, connection: target, signingScope }, request },
+      send,
+      ignore,
+    );
   } catch (error) {
     throw error instanceof ProxyError && error.code === "credential_unavailable" ? failedCall(error) : error;
   }
@@ -64,7 +68,7 @@ export function authenticateGrpc({ auth, target }: AuthTarget, caller: Caller): 
   if (auth === undefined) return { metadata, credentials: undefined };
   if (auth.sign !== undefined) throw new CalloutError("a gRPC call cannot be signed", { misconfigured: true });
   const headers = new HeaderList();
-  const placed = placeIn(headers, auth, { caller, host: target.host });
+  const placed = placeIn(headers, auth, { caller, host: target.host, connection: target });
   if (!(placed instanceof Promise)) return { metadata: fill(metadata, headers), credentials: undefined };
   // The call may end before the library asks for the credential.
   placed.catch(() => undefined);

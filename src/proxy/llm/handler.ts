@@ -125,7 +125,9 @@ async function callAdmitted(
   const identity = node.identity;
   debug?.record({ type: "llmRouteResolved", provider: identity, routeType: choice.row.name });
   const out =
-    transformation === undefined ? undefined : await transformation.outgoing(exchange, endpoint.auth, endpoint.host);
+    transformation === undefined
+      ? undefined
+      : await transformation.outgoing(exchange, endpoint.auth, endpoint.authCall(undefined, exchange));
   if (typeof client === "function")
     return client({
       endpoint,

@@ -5,6 +5,7 @@
 import type { BackendAuth } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { MaybePromise, RoutedExchange } from "../exchange/exchange.ts";
+import type { ConnectionSettings } from "./dial/connection-settings.ts";
 
 /** A call that the gateway makes on its own has no request of a client; what only a request has is unset then. */
 export type AuthCaller = Pick<RoutedExchange, "onAbort"> & Partial<RoutedExchange>;
@@ -21,6 +22,8 @@ export interface AuthCall {
   readonly caller: AuthCaller;
   /** Name or address of the destination, without the port. */
   readonly host: string;
+  /** How the destination is reached: a proxy in between may be able to read a credential. */
+  readonly connection: Pick<ConnectionSettings, "tls" | "proxy">;
   /** What a signature is made for, where the configuration does not say; unset where the backend does not either. */
   readonly signingScope?: SigningScope | undefined;
 }
@@ -54,6 +57,12 @@ export interface RequestAuth {
   readonly place: PlaceCredential;
   /** Signs the finished request last; undefined when requests are not signed, so that bodies may stream. */
   readonly sign: SignRequest | undefined;
+  /**
+   * Checks whether a credential that was placed for another destination may go to this one; unset where it may go
+   * anywhere.
+   * @throws ProxyError credential_unavailable
+   */
+  readonly checkDestination: ((call: AuthCall) => void) | undefined;
   /**
    * Learns the time of a service that refused a signature; unset where nothing is signed.
    * @param date its `Date` field

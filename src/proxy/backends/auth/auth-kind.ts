@@ -40,6 +40,8 @@ export interface CompiledKind {
   /** Unset for a kind that does not sign. */
   readonly sign?: SignRequest;
   readonly correctClock?: RequestAuth["correctClock"];
+  /** Unset for a kind whose credential the author of the block supplied. */
+  readonly checkDestination?: RequestAuth["checkDestination"];
 }
 
 export interface AuthKind<K extends KindCase> {

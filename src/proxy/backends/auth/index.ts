@@ -68,13 +68,14 @@ export class AuthCompiler {
 }
 
 function compileBlock(message: BackendAuth, deps: BlockDeps): RequestAuth {
-  const { place = placeNothing, sign, correctClock } = compileKind(message.kind, deps);
+  const { place = placeNothing, sign, correctClock, checkDestination } = compileKind(message.kind, deps);
   const locations = locationsOf(message);
   return {
     message,
     place: withCredentials(place, message),
     sign,
     correctClock,
+    checkDestination,
     writesQuery: locations.some(({ location }) => location.case === "queryParameter"),
     chosenHeader: chosenHeaderOf(message),
   };

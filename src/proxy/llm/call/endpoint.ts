@@ -38,8 +38,6 @@ export interface Endpoint extends BalancedEndpoint {
   readonly rule: HealthRule;
   readonly hash: Uint64;
   readonly limits: BackendHttp | undefined;
-  /** Name or address of most calls. */
-  readonly host: string;
   /** Returns the target of a call. @throws ProxyError backend_invalid, endpoint_unavailable */
   spot(call: ProviderCall): ResolvedEndpoint;
   /** Changes requests in the client's format, before they are translated. */
@@ -50,8 +48,8 @@ export interface Endpoint extends BalancedEndpoint {
   traffic(): Admit | undefined;
   /** Authenticates requests; undefined when the client's own headers do, or nothing. */
   readonly auth: RequestAuth | undefined;
-  /** Returns the call to authenticate. */
-  authCall(call: ProviderCall, exchange: RoutedExchange): AuthCall;
+  /** Returns the call to authenticate. @param call undefined while the kind of call is not known */
+  authCall(call: ProviderCall | undefined, exchange: RoutedExchange): AuthCall;
   /** The `ai` block in force for this provider. */
   readonly policies: AiPolicies;
   readonly guards: PromptGuards | undefined;
@@ -92,10 +90,12 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
   };
   const auth = deps.auth(settings.auth ?? (isOwnAddress ? provider.defaultAuth : undefined));
   const location = auth?.chosenHeader;
-  const authCall = (call: ProviderCall, exchange: RoutedExchange): AuthCall => ({
+  const connection = deps.connection(settings);
+  const authCall = (call: ProviderCall | undefined, exchange: RoutedExchange): AuthCall => ({
     caller: exchange,
     host: hostOf(node, provider, call),
-    signingScope: provider.signingScope?.(node, call),
+    connection,
+    signingScope: call && provider.signingScope?.(node, call),
   });
   return {
     node,
@@ -105,7 +105,6 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
     capacity: 1,
     hash: hashEndpoint(node.name),
     limits: settings.http,
-    host: hostOf(node, provider),
     transformation:
       settings.transformation === undefined ? undefined : new BackendTransformation(settings.transformation, deps),
     policies: compileAiPolicies(settings.ai, deps),

@@ -51,7 +51,7 @@ export async function sendCall(call: Call, exchange: RoutedExchange, upstream: U
   const addressed = endpoint.address(to, exchange, out);
   const { path: ownPath, headers } = addressed instanceof Promise ? await addressed : addressed;
   // Policies on a Service behind the provider have the last word: they may refuse, and their credential is written last.
-  const serviceCall = { caller: exchange, host: target.host };
+  const serviceCall = { caller: exchange, host: target.host, connection: target };
   const path = serviceAuth === undefined ? ownPath : await serviceAuth.place(serviceCall, headers, ownPath);
   const body = serviceAuth?.sign === undefined ? call.body : await bodyToSign(exchange, call.body);
   const { limits } = endpoint;

@@ -41,7 +41,8 @@ export async function sendCall(
   const { method, headers, span } = request;
   const { auth, http } = endpoint;
   caller.endpoint = endpoint.name;
-  const authCall = { caller, host: endpoint.target.host, signingScope: endpoint.signingScope };
+  const { target, signingScope } = endpoint;
+  const authCall = { caller, host: target.host, connection: target, signingScope };
   const path = auth === undefined ? request.path : await auth.place(authCall, headers, request.path);
   const attempt = new Attempt(caller, endpoint.record, rule, false);
   if (caller.trace !== undefined)

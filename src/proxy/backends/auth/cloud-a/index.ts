@@ -6,7 +6,7 @@ import type { CloudACredential } from "../../../../../generated/proto/gwproxy/co
 import type { MaybePromise } from "../../../exchange/exchange.ts";
 import { ProxyError } from "../../../exchange/errors.ts";
 import { monotonicMs } from "../../../../lib/time/monotonic.ts";
-import type { AuthCaller } from "../../../upstream/auth.ts";
+import type { AuthCall, AuthCaller } from "../../../upstream/auth.ts";
 import type { AuthKind, BlockDeps } from "../auth-kind.ts";
 import { checkAmbientHost } from "../shared/ambient-hosts.ts";
 import { CLOUD_TIMEOUT_MS } from "../shared/cloud-client.ts";
@@ -28,15 +28,15 @@ export const cloudA: AuthKind<"cloudA"> = {
     const keysOf = compileKeys(credential, deps, clocks);
     const ambientRegion = compileRegion(deps);
     return {
-      sign({ caller, host, signingScope }, request) {
+      sign(call, request) {
+        const { caller, host, signingScope } = call;
         const service = credential.service || signingScope?.service || DEFAULT_SERVICE;
         const known = credential.region || signingScope?.region || environmentRegion(deps.environment);
         const region = known ?? ambientRegion(caller);
         const finish = (place: string, keys: AwsCredentials): void =>
           signRequest(request, keys, { region: checkRegion(place), service }, clocks.nowMs(host));
-        if (typeof region !== "string")
-          return region.then(async (found) => finish(found, await keysOf(caller, host, found)));
-        const keys = keysOf(caller, host, region);
+        if (typeof region !== "string") return region.then(async (found) => finish(found, await keysOf(call, found)));
+        const keys = keysOf(call, region);
         return keys instanceof Promise ? keys.then((ready) => finish(region, ready)) : finish(region, keys);
       },
       correctClock: (host, date) => clocks.correct(host, date),
@@ -44,7 +44,7 @@ export const cloudA: AuthKind<"cloudA"> = {
   },
 };
 
-type FindKeys = (caller: AuthCaller, host: string, region: string) => MaybePromise<AwsCredentials>;
+type FindKeys = (call: AuthCall, region: string) => MaybePromise<AwsCredentials>;
 
 function compileKeys({ keys, role }: CloudACredential, deps: BlockDeps, clocks: ServiceClocks): FindKeys {
   if (keys !== undefined) return () => keys;
@@ -55,14 +55,15 @@ function compileKeys({ keys, role }: CloudACredential, deps: BlockDeps, clocks: 
     environmentKeys(environment) ??
     identities.get(region, caller, () => fetchIdentity({ client, environment }, region, caller));
   if (role === undefined)
-    return (caller, host, region) => {
-      checkAmbientHost("cloudA", host, environment);
-      return identityOf(caller, region);
+    return (call, region) => {
+      checkAmbientHost("cloudA", call, environment);
+      return identityOf(call.caller, region);
     };
   const sessionOf = compileRole(role, deps);
   const roles = deps.tokens.cache<AwsCredentials>({ ...options, block: `${deps.block}/role`, maxEntries: MAX_ROLES });
-  return (caller, host, region) => {
-    checkAmbientHost("cloudA", host, environment);
+  return (call, region) => {
+    checkAmbientHost("cloudA", call, environment);
+    const { caller } = call;
     const { key, parameters } = sessionOf(caller);
     return roles.get(`${key} ${region}`, caller, async () => {
       // A request that is gone must not end what others wait for.

@@ -3,6 +3,7 @@ import type { AuthKind } from "../auth-kind.ts";
 import { checkAmbientHost } from "../shared/ambient-hosts.ts";
 import { placeBearer } from "../shared/bearer-token.ts";
 import { CLOUD_TIMEOUT_MS } from "../shared/cloud-client.ts";
+import type { AuthCall } from "../../../upstream/auth.ts";
 import { fetchToken } from "./sources.ts";
 
 const MARGIN_MS = 60_000;
@@ -20,9 +21,14 @@ export const cloudB: AuthKind<"cloudB"> = {
       maxEntries: MAX_ENTRIES,
       timeoutMs: CLOUD_TIMEOUT_MS,
     });
+    const checkDestination = (call: AuthCall): void => {
+      if (source.case !== "secret") checkAmbientHost("cloudB", call, environment);
+    };
     return {
-      place({ caller, host }, headers, path) {
-        if (source.case !== "secret") checkAmbientHost("cloudB", host, environment);
+      checkDestination,
+      place(call, headers, path) {
+        checkDestination(call);
+        const { caller, host } = call;
         const resource = host.endsWith(FOUNDRY) ? "https://ai.azure.com" : "https://cognitiveservices.azure.com";
         const token = cache.get(resource, caller, () => fetchToken(source, resource, { client, environment, caller }));
         return placeBearer(token, headers, path);

@@ -4,6 +4,7 @@ import type { AuthKind } from "../auth-kind.ts";
 import { checkAmbientHost } from "../shared/ambient-hosts.ts";
 import { placeBearer, unusable } from "../shared/bearer-token.ts";
 import { CLOUD_TIMEOUT_MS } from "../shared/cloud-client.ts";
+import type { AuthCall } from "../../../upstream/auth.ts";
 import { fetchGoogleToken } from "./sources.ts";
 
 const MARGIN_MS = 60_000;
@@ -24,9 +25,14 @@ export const cloudC: AuthKind<"cloudC"> = {
       if (isIP(host) !== 0) throw unusable("an ID token for an address needs an audience");
       return `https://${host}`;
     };
+    const checkDestination = (call: AuthCall): void => {
+      if (credentialsJson === "") checkAmbientHost("cloudC", call, environment);
+    };
     return {
-      place({ caller, host }, headers, path) {
-        if (credentialsJson === "") checkAmbientHost("cloudC", host, environment);
+      checkDestination,
+      place(call, headers, path) {
+        checkDestination(call);
+        const { caller, host } = call;
         const wanted = { idToken, audience: audienceOf(host) };
         const token = cache.get(wanted.audience, caller, () =>
           fetchGoogleToken(credentialsJson, wanted, { client, environment, caller }),
