@@ -23,7 +23,7 @@ import { compileEndpoint, type Endpoint } from "./call/endpoint.ts";
 import type { ClientFormat } from "./client-formats/client-format.ts";
 import { clientFormatOf, formatOfRouteType } from "./client-formats/index.ts";
 import { RequestGuards } from "./guards/run.ts";
-import type { ChatFormat, LlmRequest } from "./formats/chat-format.ts";
+import type { ChatFormat, FormatName, LlmRequest } from "./formats/chat-format.ts";
 import { providerFormat } from "./formats/index.ts";
 import type { AiPolicies } from "./policies/index.ts";
 import { findOperation } from "./operations/index.ts";
@@ -195,7 +195,7 @@ async function callAdmitted(
     streaming,
     limitBytes: exchange.responseLimitBytes,
   };
-  const call = { endpoint, to, operation: operationOf(to), out, method: "POST", body, ledger };
+  const call = { endpoint, to, operation: OPERATIONS[provider.name], out, method: "POST", body, ledger };
   return sendCall({ ...call, read: (answer) => readReply(answer, context) }, exchange, deps.upstream);
 }
 
@@ -269,7 +269,13 @@ function requireServed({ name, format }: ClientFormat): ChatFormat {
   });
 }
 
-const OPERATIONS: Readonly<Partial<Record<ProviderCall["wire"], string>>> = {
+/** Values of gen_ai.operation.name (OpenTelemetry semantic conventions). */
+const OPERATIONS: Readonly<Record<FormatName, string>> = {
+  Completions: "chat",
+  Messages: "chat",
+  Responses: "chat",
+  Gemini: "chat",
+  Converse: "chat",
   Embeddings: "embeddings",
   EmbedContent: "embeddings",
   BatchEmbedContents: "embeddings",
@@ -277,8 +283,3 @@ const OPERATIONS: Readonly<Partial<Record<ProviderCall["wire"], string>>> = {
   MessagesTokenCount: "count_tokens",
   GeminiTokenCount: "count_tokens",
 };
-
-/** Returns the value of gen_ai.operation.name (OpenTelemetry semantic conventions). */
-function operationOf({ wire }: ProviderCall): string {
-  return OPERATIONS[wire] ?? "chat";
-}

@@ -53,7 +53,8 @@ interface Sides {
 }
 
 /** Printers of errors for operations that are no chat; clients of most of them read the form of OpenAI. */
-const ERROR_PRINTERS: Readonly<Partial<Record<Vendor, ErrorPrinter>>> = {
+const ERROR_PRINTERS: Readonly<Record<Vendor, ErrorPrinter>> = {
+  openai: printCompletionsError,
   anthropic: printMessagesError,
   google: printGeminiError,
 };
@@ -140,7 +141,7 @@ async function readError(
   if (sides === undefined && context.ownForm === undefined) return body;
   const bytes = await collect(body, context.limitBytes);
   if (bytes === undefined) throw new ProxyError("response_too_large");
-  const printError = ERROR_PRINTERS[context.client.vendor] ?? printCompletionsError;
+  const printError = ERROR_PRINTERS[context.client.vendor];
   if (sides === undefined) return printed(printError(readAnyError(bytes, status), status), headers);
   return printed(sides.client.printError(sides.provider.readError(bytes, status), status), headers);
 }

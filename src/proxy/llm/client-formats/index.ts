@@ -99,7 +99,8 @@ export function clientFormatOf(path: string, name?: string): ClientFormat {
   return name === DETECT.name ? DETECT : (CLIENT_FORMATS.find((row) => row.name === name) ?? COMPLETIONS);
 }
 
-const ROUTE_TYPES: Readonly<Partial<Record<RouteType, string>>> = {
+const ROUTE_TYPES: Readonly<Record<RouteType, string>> = {
+  [RouteType.UNSPECIFIED]: "Completions",
   [RouteType.COMPLETIONS]: "Completions",
   [RouteType.MESSAGES]: "Messages",
   [RouteType.RESPONSES]: "Responses",
@@ -113,5 +114,6 @@ const ROUTE_TYPES: Readonly<Partial<Record<RouteType, string>>> = {
 
 /** Returns the name of the format that a value of `routes` stands for. */
 export function formatOfRouteType(type: RouteType): string {
-  return ROUTE_TYPES[type] ?? "Completions";
+  // The enum of the wire is open: a controller may know a value that this version does not.
+  return (ROUTE_TYPES as Readonly<Partial<Record<number, string>>>)[type] ?? COMPLETIONS.name;
 }

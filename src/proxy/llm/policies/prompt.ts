@@ -40,7 +40,8 @@ function splitPrompt(messages: readonly PromptMessage[]): SplitPrompt {
 /** Texts of instructions are joined by this, as where system messages of Completions become one text. */
 const SEPARATOR = "\n";
 
-const ADD: Readonly<Partial<Record<FormatName, (body: JsonObject, prompt: Prompt) => void>>> = {
+/** undefined for a format that holds no conversation of a client. */
+const ADD: Readonly<Record<FormatName, ((body: JsonObject, prompt: Prompt) => void) | undefined>> = {
   Completions(body, { prepend, append }) {
     body["messages"] = around(prepend, requireList(body["messages"], "messages"), append, messageOf);
   },
@@ -53,6 +54,11 @@ const ADD: Readonly<Partial<Record<FormatName, (body: JsonObject, prompt: Prompt
   Gemini: addToGemini,
   MessagesTokenCount: addToMessages,
   GeminiTokenCount: addToGemini,
+  Converse: undefined,
+  Embeddings: undefined,
+  EmbedContent: undefined,
+  BatchEmbedContents: undefined,
+  Rerank: undefined,
 };
 
 function addToMessages(body: JsonObject, { before, after }: Prompt): void {
