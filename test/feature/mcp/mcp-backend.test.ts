@@ -84,6 +84,30 @@ prove(
   },
 );
 
+/** A stream that is silent would be answered with its first comment otherwise, after many more pings than these. */
+const PINGS = 200;
+
+test("the head of a stream reaches the client before the server says anything", async (t) => {
+  const context = contextOf(t);
+  const server = await startMcpServer(context);
+  const gateway = await startMcp(context, `{host: 127.0.0.1, port: ${server.port}}`);
+  const url = `${gateway.url()}/mcp`;
+  const begun = await post(url, INITIALIZE);
+  const session = { "mcp-session-id": String(begun.headers["mcp-session-id"]) };
+  await post(url, { jsonrpc: "2.0", method: "notifications/initialized" }, session);
+  const end = new AbortController();
+  let status = 0;
+  const stream = fetch(url, { headers: { accept: "text/event-stream", ...session }, signal: end.signal }).then(
+    (answer) => (status = answer.status),
+    () => 0,
+  );
+  context.after(() => end.abort());
+  while (!server.calls.some(({ method }) => method === "GET")) await new Promise(setImmediate);
+  for (let id = 2; id < PINGS && status === 0; id++) await post(url, { jsonrpc: "2.0", id, method: "ping" }, session);
+  assert.equal(status, 200);
+  await stream;
+});
+
 prove(
   "GwBackend spec.mcp.targets[].static.path",
   "requests go to the path of the target, with its query",

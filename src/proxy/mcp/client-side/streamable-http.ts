@@ -21,7 +21,15 @@ import { negotiatedVersion, readInitialize } from "./initialize.ts";
 import { InvalidMessage, readPost, requireEventStream, type Post } from "./read-post.ts";
 import { checkModernNotification, checkModernRequest, refuseHiddenVersion, unknownMethod } from "./routing-headers.ts";
 import { ASSUMED_VERSION, checkVersion, HIGHEST_SESSION_VERSION, isModern } from "./versions.ts";
-import { acceptedReply, answerReply, EventBody, failureReply, methodRefused, printFailure } from "./write-answer.ts";
+import {
+  acceptedReply,
+  answerReply,
+  COMMENT,
+  EventBody,
+  failureReply,
+  methodRefused,
+  printFailure,
+} from "./write-answer.ts";
 
 const SESSION_HEADER = "mcp-session-id";
 
@@ -186,7 +194,7 @@ export class StreamableHttp {
     const session = this.#findSession(header, exchange);
     const answer = await this.#options.multiplexer.listen(session, exchange);
     // A stream of a target that breaks off ends without a word: no request waits for an error.
-    return answerReply(answer, bytesOf, undefined);
+    return answerReply(answer, { view: bytesOf, printFailure: undefined, lifetime: undefined, head: COMMENT });
   }
 
   async #delete(exchange: RoutedExchange): Promise<Reply> {
@@ -243,7 +251,7 @@ export class StreamableHttp {
       if (error instanceof McpError) call?.failed(error);
       return printFailure(error, id);
     };
-    return answerReply(answer, view, print, call?.lifetime);
+    return answerReply(answer, { view, printFailure: print, lifetime: call?.lifetime });
   }
 
   #refuseMethod(): Reply {

@@ -12,7 +12,8 @@ import type { McpAnswer } from "../targets/target.ts";
 
 /** Interval of comments on a stream, which proxies in between would else take for dead. */
 const COMMENT_MS = 15_000;
-const COMMENT = Buffer.from(":\n\n");
+/** The head of a response leaves with its first bytes: with a comment, where the first message may be long in coming. */
+export const COMMENT: Buffer = Buffer.from(":\n\n");
 
 /** Makes the bytes of an error response that ends a stream; undefined for streams that answer no request. */
 export type PrintFailure = ((error: unknown) => Buffer) | undefined;
@@ -42,16 +43,13 @@ export function methodRefused(allow: string): Reply {
   return { status: 405, headers: new HeaderList(["allow", allow]), body: null, upstream: false };
 }
 
-/** @param view the bytes that the client gets of a message */
 export function answerReply(
   { status, headers, body, only, messages, cancel }: McpAnswer,
-  view: (message: Message) => Buffer,
-  printFailure: PrintFailure,
-  lifetime?: CallLifetime,
+  options: Omit<EventBodyOptions, "cancel">,
 ): Reply {
   if (body !== undefined) return { status, headers, body, upstream: true };
-  if (only !== undefined) return jsonReply(view(only));
-  return eventReply(new EventBody(messages, { view, printFailure, cancel, lifetime }));
+  if (only !== undefined) return jsonReply(options.view(only));
+  return eventReply(new EventBody(messages, { ...options, cancel }));
 }
 
 export function eventReply(body: BodyStream): Reply {
@@ -70,6 +68,7 @@ const HEAD = Buffer.from("event: message\ndata: ");
 const TAIL = Buffer.from("\n\n");
 
 interface EventBodyOptions {
+  /** Returns the bytes that the client gets of a message. */
   readonly view: (message: Message) => Buffer;
   readonly printFailure: PrintFailure;
   readonly cancel: () => void;
