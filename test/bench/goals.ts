@@ -50,6 +50,11 @@ const GOALS: readonly Goal[] = [
     unit: "µs",
     of: (figures) => figures.row("tool-list"),
   },
+  ratio("MCP tools/call against npm mcp-proxy", "tool", "mcp-proxy", 1),
+  ratio("MCP tools/call against LiteLLM", "tool", "litellm", 1),
+  inSessions("failed requests of 10,000 MCP sessions, one call each", "failed", 0, ""),
+  inSessions("memory of 10,000 MCP sessions", "grownMiB", 60, "MiB"),
+  inSessions("memory of an MCP session with an open stream", "streamKib", 40, "KiB"),
   streamed("memory of an open stream, same format", "same format", 32),
   streamed("memory of an open stream, translated", "translated", 48),
   streamed("memory of an open stream, guarded", "guarded", 64),
@@ -120,6 +125,10 @@ function streamed(title: string, kind: StreamKind, limit: number): Goal {
     unit: "KiB",
     of: ({ results }) => results.streams.find((each) => each.kind === kind)?.kibEach,
   };
+}
+
+function inSessions(title: string, name: "failed" | "grownMiB" | "streamKib", limit: number, unit: Goal["unit"]): Goal {
+  return { title, limit, unit, of: ({ results }) => results.sessions[0]?.[name] };
 }
 
 /** Phases that measure one change as often as the machine allows; the one that floods has a single figure or few. */

@@ -73,7 +73,9 @@ export function startLoad(loadgen: string, peer: Asked, row: Row, options: LoadO
     `-d=${options.seconds}s`,
     `-warm=${options.warmSeconds}s`,
     ...(options.rate === undefined ? [] : [`-rate=${options.rate}`]),
-    ...(row.mcp === undefined ? [] : ["-mcp", row.mcp === "tools/list" ? "-mcp-list" : `-tool=${row.mcp}`]),
+    ...(row.mcp === undefined
+      ? []
+      : ["-mcp", row.mcp === "tools/list" ? "-mcp-list" : `-tool=${target.tool ?? row.mcp}`]),
     ...(row.body === undefined ? [] : [`-body=@${bodyFile(row.body)}`]),
     ...(row.expect === undefined ? [] : [`-expect=${row.expect}`]),
     ...(options.pid === undefined ? [] : [`-pid=${options.pid}`]),

@@ -21,6 +21,7 @@ import type { Peer } from "./peers.ts";
 import { policyTable } from "./policies.ts";
 import { start, type Running } from "./process.ts";
 import { figure } from "./report.ts";
+import { measureSessions, sessionTable } from "./mcp-sessions.ts";
 import { measureStreams, streamTable } from "./streams.ts";
 import { reportTable } from "./reports.ts";
 import { measureScale, scaleTable } from "./scale.ts";
@@ -76,6 +77,7 @@ async function main(): Promise<void> {
     mocks.push(await startMock(tools, LARGE_MOCK_PORT, ["-size", String(1024 * 1024)]));
     await compare(options, tools, folder, results);
     if (options.special.has("streams")) results.streams.push(...(await measureStreams(tools, folder)));
+    if (options.special.has("mcp-sessions")) results.sessions.push(await measureSessions(tools, folder));
     await measureChurn(options, tools, folder, results);
     if (options.special.has("scale"))
       results.scaled.push(...(await measureScale(await buildPackage(), options.routes)));
@@ -228,6 +230,7 @@ function report(options: Options, results: Results): void {
   if (results.churned.length > 0) process.stdout.write(`\n${churnTables(results.churned)}`);
   if (results.scaled.length > 0) process.stdout.write(`\n${scaleTable(results.scaled)}`);
   if (results.streams.length > 0) process.stdout.write(`\n${streamTable(results.streams)}`);
+  for (const figures of results.sessions) process.stdout.write(`\n${sessionTable(figures)}`);
   process.stdout.write(`\n${goalTable(results)}`);
   for (const [name, reason] of results.missing) process.stdout.write(`${name} ${reason}\n`);
   // A run without the product measured nothing that matters.

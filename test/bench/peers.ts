@@ -22,6 +22,8 @@ const ROOT = join(HERE, "../..");
 export interface Target {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Name of the MCP tool, where it is not that of the row. */
+  readonly tool?: string;
 }
 
 export interface Peer {
@@ -250,6 +252,7 @@ const litellm: Peer = {
     "translate-stream": { path: CHAT },
     tools: { path: MESSAGES },
     prompt: { path: CHAT },
+    tool: { path: "/mcp", tool: "bench-echo" },
     "added-latency": { path: CHAT },
     "first-chunk": { path: CHAT },
   },
@@ -267,7 +270,22 @@ const litellm: Peer = {
   },
 };
 
-export const PEERS: readonly Peer[] = [gwproxy, nginx, envoy, portkey, litellm];
+/** It has no servers over HTTP, so the mock is its child, whose processor time counts. */
+const mcpProxy: Peer = {
+  name: "mcp-proxy",
+  port: 18_110,
+  probe: "/ping",
+  startLimitMs: 15_000,
+  targets: { tool: { path: "/mcp" } },
+  async prepare() {
+    const folder = await npmPackage("mcp-proxy", "6.7.19", {});
+    const main = join(folder, "node_modules/mcp-proxy/dist/bin/mcp-proxy.mjs");
+    const place = ["--host", "127.0.0.1", "--port", String(mcpProxy.port), "--server", "stream"];
+    return { file: process.execPath, args: [main, ...place, "--", join(CACHE, "mock"), "-stdio"] };
+  },
+};
+
+export const PEERS: readonly Peer[] = [gwproxy, nginx, envoy, portkey, litellm, mcpProxy];
 
 /** More of ours, measured with it. */
 export const VARIANTS: readonly Peer[] = [

@@ -2,6 +2,7 @@
 import type { Churned } from "./churn.ts";
 import type { Load } from "./load.ts";
 import { figure, median, printTable } from "./report.ts";
+import type { SessionFigures } from "./mcp-sessions.ts";
 import type { Row, RowName } from "./rows.ts";
 import type { Scaled } from "./scale.ts";
 import type { StreamMemory } from "./streams.ts";
@@ -16,6 +17,8 @@ export interface Results {
   /** What has no figures, and why. */
   readonly missing: Map<string, string>;
   readonly streams: StreamMemory[];
+  /** One, or none. */
+  readonly sessions: SessionFigures[];
   readonly churned: Churned[];
   readonly scaled: Scaled[];
 }
@@ -28,6 +31,7 @@ export function emptyResults(): Results {
     peakMiB: new Map(),
     missing: new Map(),
     streams: [],
+    sessions: [],
     churned: [],
     scaled: [],
   };

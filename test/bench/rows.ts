@@ -140,6 +140,7 @@ export const SPECIAL_ROWS = [
   "policies",
   "reports",
   "streams",
+  "mcp-sessions",
   "churn",
   "churn-cluster",
   "scale",

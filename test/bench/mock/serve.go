@@ -144,6 +144,13 @@ func handle(c net.Conn) {
 		}
 		switch {
 		case strings.HasPrefix(path, "/mcp"):
+			if method == "GET" && strings.HasPrefix(path, "/mcp-listen") {
+				// An open stream on which nothing is said, until the other side leaves.
+				if _, err = c.Write(sseHead); err == nil {
+					rd.ReadByte()
+				}
+				return
+			}
 			if method == "GET" {
 				_, err = c.Write(resp("405 Method Not Allowed", "text/plain", "allow: POST, DELETE\r\n", nil))
 				break
