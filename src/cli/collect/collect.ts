@@ -171,26 +171,19 @@ async function listKind(client: KubernetesClient, kind: WatchedKind): Promise<st
   let failure: unknown;
   for (const version of kind.versions)
     try {
-      return await readObject(client, collectionPath(kind, version));
+      return await readObject(client, collectionPath(kind, version), `${kind.group}/${kind.kind}`);
     } catch (error) {
       failure ??= error;
     }
   throw failure;
 }
 
-async function readObject(client: KubernetesClient, path: string): Promise<string> {
+/** @param groupKind of the members of a list, which do not name their kind; it decides what is masked */
+async function readObject(client: KubernetesClient, path: string, groupKind?: string): Promise<string> {
   const answer = await client.request({ method: "GET", path });
-  // Members of a list have no kind of their own, and Secrets are masked by it.
   if (!isRecord(answer) || !Array.isArray(answer["items"])) return printJson(maskObject(answer));
-  const kind = String(answer["kind"] ?? "").replace(/List$/, "");
-  return printJson({
-    kind: answer["kind"],
-    items: answer["items"].map((item: unknown) => maskObject(withKind(item, kind))),
-  });
-}
-
-function withKind(item: unknown, kind: string): unknown {
-  return isRecord(item) ? { kind, ...item } : item;
+  const items = answer["items"].map((item: unknown) => maskObject(item, groupKind));
+  return printJson({ kind: answer["kind"], items });
 }
 
 /** The process has masked its dump already; text in it may still have the form of a secret. */
