@@ -25,6 +25,8 @@ export interface Node {
   readonly enter: string;
   /** Makes the images of an archive known to the node. */
   importImages(archive: string): Promise<void>;
+  /** Kills containerd, kubelet and kube-proxy, and starts them again in the order in which they need each other. */
+  crashAgents(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -56,7 +58,16 @@ async function startIn(pit: Pit, binaries: string): Promise<Node> {
     await pit.run(["ctr", "--namespace", "k8s.io", "images", "import", archive]);
   };
 
-  await holds("containerd answers", () => pit.run(["ctr", "version"]));
+  const containerdAnswers = (): Promise<void> => holds("containerd answers", () => pit.run(["ctr", "version"]));
+  const crashAgents = async (): Promise<void> => {
+    for (const name of ["containerd", "kubelet", "kube-proxy"]) await pit.kill(name);
+    pit.startAgain("containerd");
+    // Kubelet ends at once without it.
+    await containerdAnswers();
+    for (const name of ["kubelet", "kube-proxy"]) pit.startAgain(name);
+  };
+
+  await containerdAnswers();
   await importImages(programImage(join(binaries, "pause"), [PAUSE_IMAGE]));
   await holds("the API server is ready", () => kubectl(["get", "--raw", "/readyz"]));
   await plane.startControllers();
@@ -68,7 +79,7 @@ async function startIn(pit: Pit, binaries: string): Promise<Node> {
   await holds("the node has said hello", () => kubectl(["get", "node", NODE_NAME]));
   await kubectl(["wait", "--for=condition=Ready", `node/${NODE_NAME}`, `--timeout=${READY_WITHIN_MS}ms`]);
   const enter = `nsenter --target ${pit.process} --net ${join(binaries, "kubectl")} --kubeconfig ${kubeconfig}`;
-  return { kubeconfig, pit, kubectl, enter, importImages, stop: () => pit.close() };
+  return { kubeconfig, pit, kubectl, enter, importImages, crashAgents, stop: () => pit.close() };
 }
 
 async function holds(what: string, check: () => Promise<unknown>): Promise<void> {
