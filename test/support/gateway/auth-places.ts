@@ -80,7 +80,7 @@ export interface AuthScene {
 }
 
 /** A block with which no request may reach the upstream. */
-export interface RefusedScene extends Omit<AuthScene, "check"> {
+interface RefusedScene extends Omit<AuthScene, "check"> {
   readonly checkRefused: (gateway: TestGateway) => void | Promise<void>;
 }
 
