@@ -6,6 +6,7 @@ import { startEcho } from "../support/servers/echo.ts";
 import { documents, GATEWAY, gatewayPolicy, route, routePolicy, staticBackend } from "../support/gateway/gateway.ts";
 import { call, type Answer, type Call } from "../support/clients/http.ts";
 import { freePorts } from "../support/fixtures/free-ports.ts";
+import { POOL_ROUTE } from "../support/gateway/inference-pool.ts";
 import { eventually } from "../support/gateway/process.ts";
 import { contextOf } from "../support/proofs/prove.ts";
 
@@ -116,6 +117,12 @@ test("policies of all kinds work on a cluster as they do from files", async (t) 
         const path = `{.status.conditions[?(@.type=="Accepted")].message}`;
         const message = await server.kubectl(["get", "gwbackend", "pool", "-o", `jsonpath=${path}`]);
         assert.match(message, /spec\.ai\.provider\.custom\.backendRef.* GWPROXY_ENABLE_INFERENCE/);
+      });
+      await apply(POOL_ROUTE);
+      await eventually(async () => {
+        const path = `{.status.parents[0].conditions[?(@.type=="ResolvedRefs")]['reason','message']}`;
+        const text = await server.kubectl(["get", "httproute", "web", "-o", `jsonpath=${path}`]);
+        assert.match(text, /^InvalidKind .*GWPROXY_ENABLE_INFERENCE/);
       });
     },
   );

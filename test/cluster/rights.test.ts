@@ -10,7 +10,7 @@ import { test } from "node:test";
 import { createDocumentStore } from "../../src/sources/kubernetes/document-store.ts";
 import { createEventRecorder } from "../../src/sources/kubernetes/events.ts";
 import { createKubernetesClient } from "../../src/sources/kubernetes/client.ts";
-import { OWN_KINDS, STANDARD_KINDS } from "../../src/sources/kubernetes/kinds.ts";
+import { INFERENCE_KINDS, OWN_KINDS, STANDARD_KINDS } from "../../src/sources/kubernetes/kinds.ts";
 import { createKubernetesStatusClient } from "../../src/sources/kubernetes/status-client.ts";
 import { reviewToken } from "../../src/sources/kubernetes/token-review.ts";
 import { freePort } from "../support/fixtures/free-ports.ts";
@@ -20,6 +20,7 @@ import { renderChart } from "../support/kubernetes/chart.ts";
 import {
   CHART_FLAGS,
   controllerKubeconfig,
+  defineInferenceKinds,
   installForAccount,
   startCluster,
   startController,
@@ -30,8 +31,9 @@ import { AUDIT_LOG, type ApiServer } from "../testbed/api-server.ts";
 
 const GATEWAY = "gateway.networking.k8s.io/v1";
 const OURS = "gwproxy.dev/v1alpha1";
+const POOLS = "inference.networking.k8s.io/v1";
 /** The deployer's rights in listed namespaces only, so that those of the controller's own namespace stand alone. */
-const VALUES = { rbac: { gatewayNamespaces: ["default"] } };
+const VALUES = { rbac: { gatewayNamespaces: ["default"] }, inferenceExtension: { enabled: true } };
 
 /** An object with the parts of each kind whose status the controller writes. */
 function object(apiVersion: string, kind: string, name: string, spec: object): object {
@@ -60,6 +62,7 @@ function manifests(): object[] {
   const backendRefs = [{ name: "web", port: 80 }];
   const target = (kind: string, name: string): object => ({ group: "gateway.networking.k8s.io", kind, name });
   const web = { group: "", kind: "Service", name: "web" };
+  const pool = { group: "inference.networking.k8s.io", kind: "InferencePool", name: "llama" };
   const budget = { podDisruptionBudget: { spec: { minAvailable: 1 } } };
   const scaled = { ...budget, horizontalPodAutoscaler: { spec: { maxReplicas: 2 } } };
   return [
@@ -81,6 +84,12 @@ function manifests(): object[] {
       targetRefs: [web],
       validation: { hostname: "web.test", wellKnownCACertificates: "System" },
     }),
+    object(POOLS, "InferencePool", "llama", {
+      selector: { matchLabels: { app: "llama" } },
+      targetPorts: [{ number: 8000 }],
+      endpointPickerRef: { name: "web", port: { number: 80 } },
+    }),
+    object(GATEWAY, "HTTPRoute", "llama", { parentRefs, rules: [{ backendRefs: [pool] }] }),
     object(OURS, "GwBackend", "gone", { static: { host: "web.test", port: 80 } }),
     object(OURS, "GwModel", "small", { parentRefs, match: { model: "small" }, provider: "llma" }),
     object(OURS, "GwPolicy", "patient", {
@@ -93,9 +102,10 @@ function manifests(): object[] {
 test("the controller with the rights of the chart does its work, and each of them is needed", async (t) => {
   const context = contextOf(t);
   const server = await startCluster(context);
+  await defineInferenceKinds(server);
   const before = (await readAudit(server)).length;
   const kubeconfig = await controllerKubeconfig(server, VALUES);
-  const more = [...CHART_FLAGS, "--xds-mode", "tls", "--gateway-class-parameters-refs", REFS];
+  const more = [...CHART_FLAGS, "--enable-inference", "--xds-mode", "tls", "--gateway-class-parameters-refs", REFS];
   const controller = await startController(context, server, await freePort(), { kubeconfig, more });
   const list = { apiVersion: "v1", kind: "List", items: manifests() };
   await server.kubectl(["apply", "-f", "-"], JSON.stringify(list));
@@ -182,7 +192,7 @@ interface Reported {
 const REFS = JSON.stringify({ gwproxy: { name: "defaults", namespace: "default" } });
 
 const KINDS_WITH_STATUS =
-  "gatewayclass,gateway,httproute,grpcroute,tcproute,tlsroute,listenerset,backendtlspolicy,gwbackend,gwmodel,gwpolicy";
+  "gatewayclass,gateway,httproute,grpcroute,tcproute,tlsroute,listenerset,backendtlspolicy,gwbackend,gwmodel,gwpolicy,inferencepool";
 
 /** Kinds whose objects the status writer reads anew when somebody else wrote at the same time. */
 const REREAD: readonly (readonly [kind: string, name: string])[] = [
@@ -197,13 +207,14 @@ const REREAD: readonly (readonly [kind: string, name: string])[] = [
   ["GwBackend", "gone"],
   ["GwModel", "small"],
   ["GwPolicy", "patient"],
+  ["InferencePool", "llama"],
 ];
 
 /** Does with the controller's own parts, and its rights, what happens seldom: conflicts, rejections, tokens, key sets. */
 async function doRareWork(server: ApiServer, kubeconfig: string): Promise<void> {
   const client = await createKubernetesClient(kubeconfig);
   const { log, lines } = recordingLog();
-  const kinds = [...STANDARD_KINDS, ...OWN_KINDS];
+  const kinds = [...STANDARD_KINDS, ...OWN_KINDS, ...INFERENCE_KINDS];
   const statuses = createKubernetesStatusClient({ client, kinds, fieldManager: "c", current: () => undefined });
   for (const [kind, name] of REREAD) {
     const { group = "", namespaced } = kinds.find((each) => each.kind === kind) ?? {};

@@ -3,7 +3,7 @@ import { globSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startApiServer, type ApiServer } from "../../testbed/api-server.ts";
-import { gatewayApiCrds } from "./gateway-api-crds.ts";
+import { gatewayApiCrds, inferenceCrds } from "./gateway-api-crds.ts";
 import { startGwproxy, type GwproxyProcess } from "../gateway/process.ts";
 import type { ProofContext } from "../proofs/prove.ts";
 import { renderChart, type ChartObject } from "./chart.ts";
@@ -22,6 +22,12 @@ export async function defineOurKinds(server: Kubectl): Promise<void> {
 /** Resolves when objects of the Gateway API's kinds can be created. */
 export async function defineGatewayKinds(server: ApiServer): Promise<void> {
   await server.kubectl(["apply", "-f", await gatewayApiCrds()]);
+  await established(server);
+}
+
+/** Resolves when InferencePools can be created. */
+export async function defineInferenceKinds(server: Kubectl): Promise<void> {
+  await server.kubectl(["apply", ...(await inferenceCrds()).flatMap((file) => ["-f", file])]);
   await established(server);
 }
 
