@@ -247,7 +247,9 @@ function isAt(target: string, gateway: string, listeners: readonly string[], loo
     case "listener":
       return listeners.includes(name);
     case "route":
-      return listenersOfRoute(name, listeners, lookup).length > 0;
+      return (
+        listenersOfRoute(name, listeners, lookup).length > 0 || delegatingParents(name, gateway, lookup).length > 0
+      );
     default:
       return true;
   }
@@ -259,6 +261,20 @@ function listenersOfRoute(name: string, listeners: readonly string[], lookup: Lo
   const parents = kind === undefined ? [] : (lookup.read.get(kind.attachments, key) ?? []);
   const attached = parents.flatMap((parent) => parent.listeners.map((listener) => listener.key));
   return attached.filter((listener) => listeners.includes(listener));
+}
+
+/**
+ * Returns the routes of a Gateway that delegate to a route, as "httproute/default/site".
+ * @param name "httproute/default/web#rule"
+ */
+function delegatingParents(name: string, gateway: string, lookup: Lookup): readonly string[] {
+  const { kind, key } = locateRoute(name, lookup);
+  const parents = kind === undefined ? [] : (lookup.read.get(kind.attachments, key) ?? []);
+  return parents.flatMap(({ ref, gateways, error }) =>
+    ref.kind === "HTTPRoute" && error === undefined && gateways.includes(gateway)
+      ? routeKey(ref.kind, ref.namespace, ref.name)
+      : [],
+  );
 }
 
 /** @param name "httproute/default/web#rule" */
@@ -304,7 +320,9 @@ function locksAbove({ unit, target, gateway, listeners }: Contest, lookup: Looku
   const ofRoute = rule === undefined ? undefined : lockOf(unit, `route ${route}`, lookup);
   if (ofRoute !== undefined) return [ofRoute];
   const ofListeners = listenersOfRoute(name, listeners, lookup).map((key) => lockOf(unit, `listener ${key}`, lookup));
-  return allOf(ofListeners);
+  // A chain of delegation is locked by its routes; what the listener locks further up is not followed.
+  const ofParents = delegatingParents(name, gateway, lookup).map((parent) => lockOf(unit, `route ${parent}`, lookup));
+  return allOf([...ofListeners, ...ofParents]);
 }
 
 function lockOf(unit: string, target: string, { read, byUnit }: Lookup): string | undefined {

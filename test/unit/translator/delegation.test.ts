@@ -81,3 +81,38 @@ test("a loop of two hundred routes ends the translation, and each of its routes 
     false,
   );
 });
+
+test("a policy of a child that loses everything names its winners: an older one there, or an override of each parent", () => {
+  const translator = createTranslator({ controllerName: "gwproxy.dev/gwproxy", implicitClass: "gwproxy" });
+  const policy = (name: string, route: string, created: string, strategy?: object): KubeObject => {
+    const targetRefs = [{ group: GATEWAY, kind: "HTTPRoute", name: route }];
+    const traffic = { timeouts: { request: "1s" } };
+    const made = object("GwPolicy", name, { targetRefs, traffic, ...(strategy === undefined ? {} : { strategy }) });
+    return { ...made, apiVersion: "gwproxy.dev/v1alpha1", metadata: { ...made.metadata, creationTimestamp: created } };
+  };
+  const overridingOf = (name: string): unknown => {
+    const input = translator.statusInput({ group: "gwproxy.dev", kind: "GwPolicy", namespace: "default", name });
+    assert.ok(input?.kind === "GwPolicy");
+    return Object.fromEntries(input.overriding);
+  };
+  const parent = (name: string): KubeObject =>
+    object("HTTPRoute", name, {
+      parentRefs: [{ name: "gw" }],
+      rules: [{ backendRefs: [{ group: GATEWAY, kind: "HTTPRoute", name: "leaf-0" }] }],
+    });
+  const younger = policy("younger", "leaf-0", "2026-02-01T00:00:00Z");
+  apply(translator, gateway(), parent("one"), leaf(0), younger);
+  assert.deepEqual(overridingOf("younger"), {});
+  apply(translator, policy("older", "leaf-0", "2026-01-01T00:00:00Z"));
+  assert.deepEqual(overridingOf("younger"), { "default/gw": ["default/older"] });
+  assert.deepEqual(overridingOf("older"), {});
+  translator.apply([
+    { type: "delete", id: { group: "gwproxy.dev", kind: "GwPolicy", namespace: "default", name: "older" } },
+  ]);
+  assert.deepEqual(overridingOf("younger"), {});
+
+  apply(translator, policy("lock", "one", "2026-01-01T00:00:00Z", { inheritance: "Override" }));
+  assert.deepEqual(overridingOf("younger"), { "default/gw": ["default/lock"] });
+  apply(translator, parent("two"));
+  assert.deepEqual(overridingOf("younger"), {}, "the other parent leaves it in force");
+});
