@@ -6,6 +6,7 @@
  * body. The policies of the request run once, before the first attempt. A streamed body is recorded while it is sent
  * (exchange/recorded-body.ts), so the first attempt never waits for the end of the body.
  */
+import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError, type ProxyErrorCode } from "../exchange/errors.ts";
 import type { BackendHandler } from "../backends/handler.ts";
 import { discard } from "../exchange/discard.ts";
@@ -97,7 +98,12 @@ function mayRepeat(outcome: Outcome, record: RecordedBody | undefined): boolean 
 async function wantsAnother(outcome: Outcome, plan: RetryPlan): Promise<boolean> {
   // A reply of the gateway itself, such as the rejection of a guard, would be the same again.
   if ("reply" in outcome) return outcome.reply.upstream && plan.wants(outcome.reply);
-  return outcome.error instanceof ProxyError && RETRIABLE.has(outcome.error.code);
+  const { error } = outcome;
+  if (!(error instanceof ProxyError)) return false;
+  if (RETRIABLE.has(error.code)) return true;
+  // The answer of a model that cannot be used is one with this status.
+  const unusable = { status: error.status, headers: new HeaderList(), body: null, upstream: true };
+  return error.code === "llm_response_invalid" && plan.wants(unusable);
 }
 
 function isTooLong({ requestHeaders, requestBody }: RoutedExchange): boolean {

@@ -83,8 +83,10 @@ export class Http1ResponseEncoder implements ResponseEncoder {
    */
   cut(): void {
     const { socket, req } = this.#response;
-    if (socket !== null && req.httpVersion === "1.0") socket.resetAndDestroy();
-    else this.#response.destroy();
+    if (socket !== null && req.httpVersion === "1.0") return void socket.resetAndDestroy();
+    // node holds the writes of one turn back: what was written before the cut, such as an error event, still goes out.
+    socket?.uncork();
+    this.#response.destroy();
   }
 
   #drained(): void {
