@@ -241,7 +241,7 @@ export function testSession(): Session {
     logLevel: undefined,
     subscriptions: new Map(),
     refresh: () => false,
-    healed: () => undefined,
+    publish: () => true,
   };
   return session;
 }

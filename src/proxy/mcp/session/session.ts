@@ -37,11 +37,14 @@ export interface Session {
   logLevel: string | undefined;
   readonly subscriptions: Map<string, Set<string>>;
   /**
-   * Looks whether another thread has healed the session with a target.
-   * @param lostId id that the target no longer knows, besides the one in use
+   * Looks whether another thread has healed the session with a target, and goes on with what it was given.
    * @returns true when it has
    */
-  refresh(target: string, lostId?: string): boolean;
-  /** Called when a target got a new session: the other threads of the replica then find it. */
-  healed(target: string): void;
+  refresh(target: string): boolean;
+  /**
+   * Tells the other threads of the replica that a target was entered anew in place of a session that it had lost. Of
+   * threads that do so at once one is the first, and the others go on with its session.
+   * @returns whether this thread was the first
+   */
+  publish(target: string, lostId: string | undefined): boolean;
 }

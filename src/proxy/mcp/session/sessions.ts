@@ -183,27 +183,32 @@ export class LiveSession implements Session {
     return own;
   }
 
-  /** Another thread may have healed the session since: what it was given then counts. */
-  refresh(name: string, lostId?: string): boolean {
+  refresh(name: string): boolean {
     const own = this.target(name);
     const healed = this.#healed(name);
-    if (healed === undefined || healed.id === own.id || healed.id === lostId) return false;
+    if (healed === undefined || healed.id === own.id) return false;
     Object.assign(own, { ...healed, entered: true, isLost: false });
     return true;
   }
 
-  healed(name: string): void {
-    if (this.id === undefined) return;
+  publish(name: string, lostId: string | undefined): boolean {
+    if (this.id === undefined) return true;
     const { id = "", endpoint = "" } = this.target(name);
-    this.#shared.healed.put(this.#digestOf(name), Buffer.from(`${id}\n${endpoint}`), this.#nowMs());
+    const sinceMs = this.#nowMs() - MAX_AGE_MS;
+    const isOld = (present: Buffer, timeMs: number): boolean => timeMs < sinceMs || decodeHealed(present).id === lostId;
+    const isFirst = this.#shared.healed.put(
+      this.#digestOf(name),
+      Buffer.from(`${id}\n${endpoint}`),
+      this.#nowMs(),
+      isOld,
+    );
+    return isFirst || !this.refresh(name);
   }
 
   #healed(name: string): TargetRecord | undefined {
     if (this.id === undefined) return undefined;
     const bytes = this.#shared.healed.get(this.#digestOf(name), this.#nowMs() - MAX_AGE_MS);
-    if (bytes === undefined) return undefined;
-    const [id, endpoint] = bytes.toString().split("\n");
-    return { id: id || undefined, endpoint: endpoint || undefined };
+    return bytes === undefined ? undefined : decodeHealed(bytes);
   }
 
   #digestOf(name: string): string {
@@ -217,6 +222,11 @@ export class LiveSession implements Session {
       if (entered) targets.set(digestTarget(name), { id, endpoint });
     return { ...this.record, client: { ...this.client, version }, targets };
   }
+}
+
+function decodeHealed(bytes: Buffer): TargetRecord {
+  const [id, endpoint] = bytes.toString().split("\n");
+  return { id: id || undefined, endpoint: endpoint || undefined };
 }
 
 /** Cuts a text to the bytes that a session keeps of it, between characters. */
@@ -245,6 +255,6 @@ export function withoutSession(client: ClientInfo, isEntered: boolean): Session 
     logLevel: undefined,
     subscriptions: new Map(),
     refresh: () => false,
-    healed: () => undefined,
+    publish: () => true,
   };
 }

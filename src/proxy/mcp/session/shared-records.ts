@@ -15,6 +15,8 @@ const HEAD_BYTES = 32;
 const DIGEST_BYTES = 16;
 /** Largest count of writes, before it begins anew. */
 const MAX_COUNT = 0x7fff_ffff;
+/** Attempts to write while other threads hold the place; a write takes microseconds, unless its thread has died. */
+const MAX_ATTEMPTS = 1_000;
 /** Places in which a digest may stand. */
 const WINDOW = 8;
 
@@ -45,22 +47,43 @@ export class SharedRecords {
     this.#place = place;
   }
 
-  /** @param digest 32 hexadecimal digits @param timeMs of the record, for `maxAgeMs` of `get` */
-  put(digest: string, bytes: Buffer, timeMs: number): boolean {
+  /**
+   * @param digest 32 hexadecimal digits
+   * @param timeMs of the record, for `sinceMs` of `get`
+   * @param replaces whether a record may take the place of the one that is there; asked while no other thread can write
+   * @returns whether the record is there now
+   */
+  put(
+    digest: string,
+    bytes: Buffer,
+    timeMs: number,
+    replaces: (present: Buffer, timeMs: number) => boolean = () => true,
+  ): boolean {
     if (bytes.length > this.#place - HEAD_BYTES) return false;
     const key = Buffer.from(digest, "hex");
-    const at = this.#find(key) ?? this.#oldest(key);
-    const lock = at / 4;
-    const before = Atomics.load(this.#ints, lock);
-    // A negative number means that another thread writes here now.
-    const held = -1 - this.#thread;
-    if (before < 0 || Atomics.compareExchange(this.#ints, lock, before, held) !== before) return false;
-    this.#ints[lock + 1] = bytes.length;
-    this.#times[(at + 8) / 8] = timeMs;
-    key.copy(this.#bytes, at + 16);
-    bytes.copy(this.#bytes, at + HEAD_BYTES);
-    Atomics.store(this.#ints, lock, (before + 1) & MAX_COUNT);
-    return true;
+    for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts++) {
+      const at = this.#find(key) ?? this.#oldest(key);
+      const lock = at / 4;
+      const before = Atomics.load(this.#ints, lock);
+      // A negative number means that another thread writes here now.
+      const held = -1 - this.#thread;
+      if (before < 0 || Atomics.compareExchange(this.#ints, lock, before, held) !== before) continue;
+      const present = this.#find(key);
+      // Another thread has written this digest elsewhere meanwhile, or finds a reason against the record.
+      const isTaken = present !== undefined && present !== at;
+      if (isTaken || (present === at && !replaces(this.#copyOf(at), this.#times[(at + 8) / 8] ?? 0))) {
+        Atomics.store(this.#ints, lock, before);
+        if (isTaken) continue;
+        return false;
+      }
+      this.#ints[lock + 1] = bytes.length;
+      this.#times[(at + 8) / 8] = timeMs;
+      key.copy(this.#bytes, at + 16);
+      bytes.copy(this.#bytes, at + HEAD_BYTES);
+      Atomics.store(this.#ints, lock, (before + 1) & MAX_COUNT);
+      return true;
+    }
+    return false;
   }
 
   /** Frees the places that a thread held when it ended; what it wrote there is dropped. */
@@ -81,11 +104,15 @@ export class SharedRecords {
     if (at === undefined) return undefined;
     const lock = at / 4;
     const before = Atomics.load(this.#ints, lock);
-    const length = this.#ints[lock + 1] ?? 0;
-    const copy = Buffer.from(this.#bytes.subarray(at + HEAD_BYTES, at + HEAD_BYTES + length));
+    const copy = this.#copyOf(at);
     const timeMs = this.#times[(at + 8) / 8] ?? 0;
     const isWhole = before >= 0 && this.#isAt(at, key) && Atomics.load(this.#ints, lock) === before;
     return isWhole && timeMs >= sinceMs ? copy : undefined;
+  }
+
+  #copyOf(at: number): Buffer {
+    const length = this.#ints[at / 4 + 1] ?? 0;
+    return Buffer.from(this.#bytes.subarray(at + HEAD_BYTES, at + HEAD_BYTES + length));
   }
 
   #find(key: Buffer): number | undefined {

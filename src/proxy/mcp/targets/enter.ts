@@ -42,7 +42,7 @@ export class EnteringTarget {
 
   /** Enters the session unless it is entered. @param isGone whether the endpoint of the session is gone */
   async ensure(session: Session, own: TargetSession, caller: RoutedExchange, isGone: boolean): Promise<void> {
-    if (isGone) return this.heal(session, own, caller, own.id);
+    if (isGone) return void (await this.heal(session, own, caller, own.id));
     if (session.id === undefined && performance.now() < this.#sessionlessUntilMs) own.entered = true;
     try {
       while (!own.entered) await this.#enterOnce(session, own, caller);
@@ -53,21 +53,35 @@ export class EnteringTarget {
 
   /**
    * Enters the session anew and repeats what the client set in it.
-   * @param lostId the id that the target no longer knows; another call may have healed the session since
+   * @param lostId the id that the target no longer knows; another call or thread may have healed the session since
+   * @returns whether the session is new; the one of another thread may be lost too
    */
-  async heal(session: Session, own: TargetSession, caller: RoutedExchange, lostId: string | undefined): Promise<void> {
-    if (own.id !== lostId || !own.entered || session.refresh(this.#name))
-      return this.ensure(session, own, caller, false);
+  async heal(
+    session: Session,
+    own: TargetSession,
+    caller: RoutedExchange,
+    lostId: string | undefined,
+  ): Promise<boolean> {
+    if (own.id !== lostId || !own.entered) {
+      await this.ensure(session, own, caller, false);
+      return false;
+    }
+    if (session.refresh(this.#name)) {
+      await this.#restore(session, own, caller);
+      return false;
+    }
     own.entered = false;
     own.id = undefined;
     own.endpoint = undefined;
     own.isLost = true;
     await this.ensure(session, own, caller, false);
     const entered = { ...own };
-    // Another thread has entered it meanwhile. What a server says to its client must have one session to come from.
-    if (session.refresh(this.#name, lostId)) return this.#leave(entered, session, caller);
+    // What a server says to its client must have one session to come from, so of threads that enter at once one stays.
+    const isNew = session.publish(this.#name, lostId);
+    if (!isNew) await this.#leave(entered, session, caller);
+    // Threads know different settings of the client.
     await this.#restore(session, own, caller);
-    session.healed(this.#name);
+    return isNew;
   }
 
   /** The target refused a request without a session: the next one enters again. */

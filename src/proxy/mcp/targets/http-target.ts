@@ -22,6 +22,8 @@ import { withTraceContext } from "./trace-context.ts";
 import type { McpAnswer, Target, TargetMessage } from "./target.ts";
 import { HeaderList } from "../../../lib/header-list.ts";
 
+/** Sessions that a call goes through until one is new; a target that loses them all the time has none. */
+const MAX_HEALS = 4;
 const BOTH_TYPES = "application/json, text/event-stream";
 /** Session ids are visible ASCII (2025-03-26, "Session Management"). */
 const SESSION_ID = /^[\x21-\x7e]{1,1024}$/;
@@ -53,14 +55,7 @@ export class HttpTarget implements Target {
     if (out.message.method === "initialize")
       return this.#toAnswer(await this.#initialize(out, own, caller), out, own, caller);
     await this.#entering.ensure(session, own, caller, this.#isGone(own));
-    const usedId = own.id;
-    let answer = await this.#post(out, own, caller);
-    if (isLost(answer, usedId)) {
-      await this.#entering.heal(session, own, caller, usedId);
-      const healedId = own.id;
-      answer = await this.#post(out, own, caller);
-      if (isLost(answer, healedId)) throw sessionLost();
-    }
+    const answer = await this.#callHealing(session, own, caller, () => this.#post(out, own, caller));
     if (answer.kind === "refused" && own.id === undefined) this.#entering.forgetSessionless();
     this.#entering.remember(out, session);
     return this.#toAnswer(answer, out, own, caller);
@@ -69,12 +64,8 @@ export class HttpTarget implements Target {
   async listen(session: Session, caller: RoutedExchange): Promise<McpAnswer> {
     const own = session.target(this.name);
     await this.#entering.ensure(session, own, caller, this.#isGone(own));
-    const usedId = own.id;
-    let answer = await this.#get(own, session.client.version, caller, undefined);
-    if (isLost(answer, usedId)) {
-      await this.#entering.heal(session, own, caller, usedId);
-      answer = await this.#get(own, session.client.version, caller, undefined);
-    }
+    const get = () => this.#get(own, session.client.version, caller, undefined);
+    const answer = await this.#callHealing(session, own, caller, get);
     if (answer.kind === "refused") return passOn(answer);
     if (answer.kind !== "events")
       throw new McpError(ERROR_CODES.internal, "the server offers no stream", { status: 500 });
@@ -115,6 +106,29 @@ export class HttpTarget implements Target {
     } catch (error) {
       this.#deps.log.debug("the session with a target could not be ended", { target: this.name, error: String(error) });
     }
+  }
+
+  /**
+   * Sends a call, and sends it again when the target has lost the session: once with a session that is new. One that
+   * another call or thread has entered may be lost as well, or left because a third one was faster.
+   * @throws McpError when the session cannot be healed
+   */
+  async #callHealing(
+    session: Session,
+    own: TargetSession,
+    caller: RoutedExchange,
+    call: () => Promise<TargetAnswer>,
+  ): Promise<TargetAnswer> {
+    for (let attempts = 0, isNew = false; !isNew && attempts < MAX_HEALS; attempts++) {
+      const usedId = own.id;
+      const answer = await call();
+      if (!isLost(answer, usedId)) return answer;
+      isNew = await this.#entering.heal(session, own, caller, usedId);
+    }
+    const usedId = own.id;
+    const answer = await call();
+    if (isLost(answer, usedId)) throw sessionLost();
+    return answer;
   }
 
   async #initialize(out: TargetMessage, own: TargetSession, caller: RoutedExchange): Promise<TargetAnswer> {
