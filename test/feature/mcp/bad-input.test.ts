@@ -37,20 +37,26 @@ const MISBEHAVIOURS: Readonly<Record<string, (response: ServerResponse, id: numb
     sendEvents(response, 'data: {"jsonrpc":"2.0","id":"other","result":{}}\n\n'),
 };
 
-for (const [name] of Object.entries(MISBEHAVIOURS))
-  test(`a server that ${name}: the call fails, and its answer tells nothing of the server`, async (t) => {
-    const { url, session, seen } = await open(t);
-    const answer = await post(url, { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name } }, session);
-    const { id, error } = responseIn(answer);
-    assert.deepEqual([id, error?.code], [7, -32_603], answer.body);
-    assert.doesNotMatch(answer.body, /elsewhere|hello|127\.0\.0\.1|xxx/);
-    assert.deepEqual(
-      seen.filter((path) => path !== "/mcp"),
-      [],
-    );
-    await expectAlive(url, session);
+for (const version of ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+  test(`a server that misbehaves in ${version}: the call fails, and its answer tells nothing of the server`, async (t) => {
+    const { url, session, seen } = await open(t, version);
+    for (const name of Object.keys(MISBEHAVIOURS)) await expectFailure(name);
+
+    async function expectFailure(name: string): Promise<void> {
+      const answer = await post(url, { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name } }, session);
+      const { id, error } = responseIn(answer);
+      assert.deepEqual([id, error?.code], [7, -32_603], `${name}: ${answer.body}`);
+      assert.doesNotMatch(answer.body, LEAKED);
+      assert.deepEqual(
+        seen.filter((path) => path !== "/mcp"),
+        [],
+      );
+      await expectAlive(url, session);
+    }
   });
 
+/** Texts of the server that no client may read. */
+const LEAKED = /elsewhere|hello|127\.0\.0\.1|xxx/;
 const LONG_ID = `"${"a".repeat(1_100)}"`;
 const DEEP = `${"[".repeat(70)}${"]".repeat(70)}`;
 const REFUSED: readonly (readonly [what: string, body: string, status: number, code: number, id?: unknown])[] = [
@@ -77,23 +83,74 @@ const REFUSED: readonly (readonly [what: string, body: string, status: number, c
     null,
   ],
 ];
-for (const [what, body, status, code, id] of REFUSED)
-  test(`${what}: ${status} and ${code}`, async (t) => {
-    const { url, session } = await open(t);
-    const answer = await post(url, body, session);
-    assert.equal(answer.status, status, answer.body);
-    const response = responseIn(answer);
-    assert.deepEqual([response.error?.code, response.id], [code, id]);
+/** What versions answer otherwise: batches are of 2025-03-26 only. */
+const OTHERWISE: Readonly<Record<string, Readonly<Record<string, readonly unknown[]>>>> = {
+  "2025-03-26": { "a batch in a version without batches": [200, undefined, 3] },
+};
+
+for (const version of ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+  test(`messages that are refused in a session of ${version}, which lives on`, async (t) => {
+    const { url, session } = await open(t, version);
+    for (const [what, body, ...usual] of REFUSED) {
+      const answer = await post(url, body, session);
+      const { error, id } = responseIn(answer);
+      assert.deepEqual(
+        [answer.status, error?.code, id],
+        OTHERWISE[version]?.[what] ?? usual,
+        `${what}: ${answer.body}`,
+      );
+      await expectAlive(url, session);
+    }
+    const notUtf8 = Buffer.from('{"jsonrpc":"2.0","id":3,"method":"\u00e4"}', "latin1");
+    const answer = await fetch(url, { method: "POST", headers: { ...MCP_HEADERS, ...session }, body: notUtf8 });
+    assert.deepEqual([answer.status, responseIn({ body: await answer.text() }).error?.code], [400, -32_700]);
     await expectAlive(url, session);
   });
 
-test("bytes that are not UTF-8: 400 and -32700", async (t) => {
-  const { url, session } = await open(t);
-  const body = Buffer.from('{"jsonrpc":"2.0","id":3,"method":"\u00e4"}', "latin1");
-  const answer = await fetch(url, { method: "POST", headers: { ...MCP_HEADERS, ...session }, body });
-  assert.equal(answer.status, 400);
-  assert.match(await answer.text(), /-32700/);
-  await expectAlive(url, session);
+const REQUEST_VERSION = "2026-07-28";
+/** What 2026-07-28 answers otherwise: wrong params, and those without the version, are a bad request. */
+const OF_REQUESTS: Readonly<Record<string, readonly unknown[]>> = {
+  "an unknown method": [400, -32_602, 3],
+  "a method of another era": [400, -32_602, 3],
+  "a tool that no server has": [400, -32_602, 3],
+};
+
+test("messages that are refused in 2026-07-28, after which requests are answered", async (t) => {
+  const { url } = await open(t);
+  const meta = {
+    "io.modelcontextprotocol/protocolVersion": REQUEST_VERSION,
+    "io.modelcontextprotocol/clientInfo": { name: "raw", version: "1" },
+    "io.modelcontextprotocol/clientCapabilities": {},
+  };
+  const list = { jsonrpc: "2.0", id: 3, method: "tools/list", params: { _meta: meta } };
+  const ask = (body: unknown, method: string, name = "7"): Promise<Answer> =>
+    post(url, body, { "mcp-protocol-version": REQUEST_VERSION, "mcp-method": method, "mcp-name": name });
+  for (const [what, body, ...usual] of REFUSED) {
+    const [, method = "tools/list"] = /"method":"([a-z/]+)"/.exec(body) ?? [];
+    const answer = await ask(body, method);
+    const { error, id } = responseIn(answer);
+    assert.deepEqual([answer.status, error?.code, id], OF_REQUESTS[what] ?? usual, `${what}: ${answer.body}`);
+    assert.equal((await ask(list, "tools/list")).status, 200, what);
+  }
+  for (const name of Object.keys(MISBEHAVIOURS)) {
+    const params = { name, _meta: meta };
+    const answer = await ask({ jsonrpc: "2.0", id: 7, method: "tools/call", params }, "tools/call", name);
+    const { id, error } = responseIn(answer);
+    assert.deepEqual([id, error?.code], [7, -32_603], `${name}: ${answer.body}`);
+    assert.doesNotMatch(answer.body, LEAKED);
+    assert.equal((await ask(list, "tools/list")).status, 200, name);
+  }
+  for (const method of [
+    "constructor",
+    "initialize",
+    "ping",
+    "logging/setLevel",
+    "resources/subscribe",
+    "resources/unsubscribe",
+  ]) {
+    const answer = await ask({ ...list, method }, method);
+    assert.deepEqual([answer.status, responseIn(answer).error?.code], [404, -32_601], method);
+  }
 });
 
 const HEADERS: readonly (readonly [what: string, method: string, headers: Record<string, string>, status: number])[] = [
@@ -107,14 +164,15 @@ const HEADERS: readonly (readonly [what: string, method: string, headers: Record
   ["the end of an unknown session", "DELETE", { "mcp-session-id": "made-up" }, 202],
   ["another method", "PUT", {}, 405],
 ];
-for (const [what, method, headers, status] of HEADERS)
-  test(`${what}: ${method} is answered with ${status}`, async (t) => {
-    const { url, session } = await open(t);
+test("requests with fields that are refused, after which the session lives on", async (t) => {
+  const { url, session } = await open(t);
+  for (const [what, method, headers, status] of HEADERS) {
     const merged = { ...MCP_HEADERS, ...session, ...headers };
     const answer = await call(url, { method, headers: merged, ...(method === "POST" ? { body: PING } : {}) });
-    assert.equal(answer.status, status, answer.body);
+    assert.equal(answer.status, status, `${what}: ${answer.body}`);
     await expectAlive(url, session);
-  });
+  }
+});
 
 const ORIGINS: readonly (readonly [what: string, path: string, headers: Record<string, string>, status: number])[] = [
   ["loopback names", "/mcp", { host: "localhost:1", origin: "http://127.0.0.1:5173" }, 200],
@@ -171,13 +229,13 @@ interface JsonRpcResponse {
 }
 
 /** Returns the message of an answer, which is JSON or the last event of a stream. */
-function responseIn({ body }: Answer): JsonRpcResponse {
+function responseIn({ body }: Pick<Answer, "body">): JsonRpcResponse {
   const events = [...body.matchAll(/^data: (.*)$/gm)];
   return parseJson(events.at(-1)?.[1] ?? body) as JsonRpcResponse;
 }
 
 /** Opens a session with a server that misbehaves on demand, behind a gateway that holds 64 KiB of a message. */
-async function open(context: Pick<ProofContext, "after">): Promise<Opened> {
+async function open(context: Pick<ProofContext, "after">, version = "2025-11-25"): Promise<Opened> {
   const seen: string[] = [];
   const server = createServer((request, response) => {
     seen.push(request.url ?? "");
@@ -214,7 +272,7 @@ spec:
   const limits = gatewayPolicy("limits", "  frontend: {http: {maxBufferSize: 64Ki}}");
   const gateway = await startGateway(context, documents(GATEWAY, backend, route("tools", "tools"), named, limits));
   const url = `${gateway.url()}/mcp`;
-  const begun = await post(url, INITIALIZE);
+  const begun = await post(url, INITIALIZE.replace("2025-11-25", version));
   assert.equal(begun.status, 200, begun.body);
   return { url, session: { "mcp-session-id": String(begun.headers["mcp-session-id"]) }, seen };
 }
