@@ -1,7 +1,8 @@
 /**
  * Incremental parser of the server-sent events of MCP targets (WHATWG HTML §9.2.6), on bytes: the data of an event is a
  * JSON-RPC message, which stays as it came. Besides data it keeps `id` and `retry`, with which a stream that broke off
- * is asked for again. An event without data, as servers send it to give an id early, is not a message.
+ * is asked for again. An event without data, as servers send it to give an id early, is not a message. The parser of model
+ * streams (`llm/stream/sse.ts`) has another form on purpose: it runs for each token, works on text, and keeps data only.
  */
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 
