@@ -58,7 +58,10 @@ let made = 0;
 
 function enter(registry: TaskRegistry) {
   const exchange = exchangeOf(PLAIN, `METHOD-${made++}`);
-  exchange.setRoot("jwt", Array.from({ length: KIB_EACH * 128 }, () => made));
+  exchange.setRoot(
+    "jwt",
+    Array.from({ length: KIB_EACH * 128 }, () => made),
+  );
   registry.entered(exchange);
   return exchange;
 }
