@@ -22,6 +22,10 @@ import { Threads } from "./threads.ts";
 const MAX_KEPT = 8_192;
 /** A session without traffic for so long is dropped from the cache. */
 const IDLE_MS = 30 * 60_000;
+/** Within this time a session that is used again keeps its place in the cache: moving it costs more than finding it. */
+const FRESH_MS = 1_000;
+/** Backends whose digest is remembered; all are forgotten when there are more. */
+const MAX_BACKENDS = 4_096;
 /** Ids that are older are refused. */
 const MAX_AGE_MS = 24 * 3_600_000;
 /** Longest id; proxies in between refuse longer header fields. */
@@ -47,7 +51,7 @@ export interface SessionOwner {
 
 interface Kept {
   readonly session: LiveSession;
-  usedAtMs: number;
+  readonly usedAtMs: number;
 }
 
 export class Sessions {
@@ -58,6 +62,8 @@ export class Sessions {
   readonly #shared: SharedSessions;
   readonly #nowMs: () => number;
   readonly #kept = new Map<string, Kept>();
+  /** Digests by key of the backend. */
+  readonly #backends = new Map<string, string>();
 
   /** @param nowMs milliseconds since 1970 */
   constructor(seal: Seal, shared: SharedSessions, nowMs: () => number = Date.now, threads: Threads = new Threads()) {
@@ -77,7 +83,7 @@ export class Sessions {
     const record: SessionRecord = {
       client: { ...client, name: shortened(client.name), clientVersion: shortened(client.clientVersion) },
       subject: owner.subject,
-      backend: digestBackend(owner.backend),
+      backend: this.#digestOf(owner.backend),
       createdAtS: Math.floor(this.#nowMs() / 1000),
       targets: new Map(),
     };
@@ -103,7 +109,7 @@ export class Sessions {
     const session = this.#kept.get(id)?.session ?? this.#open(id);
     if (session === undefined) return undefined;
     const { record } = session;
-    const isOwn = record.backend === digestBackend(owner.backend) && record.subject === owner.subject;
+    const isOwn = record.backend === this.#digestOf(owner.backend) && record.subject === owner.subject;
     const isOld = this.#nowMs() - record.createdAtS * 1000 > MAX_AGE_MS;
     if (!isOwn || isOld || session.isEnded) return undefined;
     this.#keep(id, session);
@@ -124,9 +130,19 @@ export class Sessions {
     return record === undefined ? undefined : new LiveSession(record, id, this.#shared, this.#nowMs);
   }
 
+  #digestOf(backend: string): string {
+    let digest = this.#backends.get(backend);
+    if (digest !== undefined) return digest;
+    if (this.#backends.size >= MAX_BACKENDS) this.#backends.clear();
+    this.#backends.set(backend, (digest = digestBackend(backend)));
+    return digest;
+  }
+
   /** A Map iterates in order of insertion, so the session used least recently comes first. */
   #keep(id: string, session: LiveSession): void {
     const usedAtMs = this.#nowMs();
+    const before = this.#kept.get(id);
+    if (before !== undefined && usedAtMs - before.usedAtMs < FRESH_MS) return;
     this.#kept.delete(id);
     this.#kept.set(id, { session, usedAtMs });
     for (const [oldest, kept] of this.#kept) {
