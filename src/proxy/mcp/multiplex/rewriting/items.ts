@@ -67,6 +67,7 @@ export function findOnly(bytes: Buffer, object: Span, name: string): Span | unde
 
 /** Some parsers ignore the case of names, by the rules of Unicode: there are two more letters for "s" and "k". */
 export function isLike(text: string | undefined, name: string): boolean {
+  if (text === name) return true;
   if (text?.length !== name.length) return false;
   return text.normalize("NFKC").toLowerCase() === name.toLowerCase();
 }
