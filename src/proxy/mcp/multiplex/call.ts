@@ -174,6 +174,10 @@ async function settleAbsence(call: Call, answer: McpAnswer): Promise<McpAnswer> 
     if ("kind" in message) await refuseAbsent(call, message);
     return answer;
   }
+  if (answer.only !== undefined) {
+    await refuseAbsent(call, answer.only);
+    return answer;
+  }
   const iterator = iterate(answer.messages);
   const { done, value: first } = await iterator.next();
   if (done === true) return answer;
