@@ -16,7 +16,7 @@ const COMMENT_MS = 15_000;
 export const COMMENT: Buffer = Buffer.from(":\n\n");
 
 /** Makes the bytes of an error response that ends a stream; undefined for streams that answer no request. */
-export type PrintFailure = ((error: unknown) => Buffer) | undefined;
+type PrintFailure = ((error: unknown) => Buffer) | undefined;
 
 function jsonReply(bytes: Buffer, status = 200): Reply {
   return { status, headers: new HeaderList(["content-type", "application/json"]), body: bytes, upstream: true };
