@@ -50,8 +50,9 @@ test("changes in quick succession are one write, of the last state, and the Pod 
   await clock.advance(500);
   assert.deepEqual(written(), [["PATCH", "3"]]);
   const [request] = server.requests;
-  assert.equal(request?.path, PATH);
-  const { metadata } = request?.body as { metadata: { ownerReferences: unknown } }; // of the ConfigMap that is applied
+  assert.ok(request);
+  assert.equal(request.path, PATH);
+  const { metadata } = request.body as { metadata: { ownerReferences: unknown } }; // of the ConfigMap that is applied
   assert.deepEqual(metadata.ownerReferences, [OWNER]);
 });
 
