@@ -106,6 +106,24 @@ spec: {targetRefs: [${target}], traffic: {jwtAuthentication: {providers: ${provi
       },
     }),
   },
+  ...(
+    [
+      ["a cookie", "cookie", ({ headers }) => headers["cookie"]?.replace("t=", "")],
+      ["the query", "queryParameter", ({ url }) => new URL(url, "http://x").searchParams.get("t") ?? undefined],
+    ] satisfies readonly (readonly [string, string, (request: Echoed) => string | undefined])[]
+  ).map(([place, form, find]): AuthRow => ({
+    name: `a token that the gateway signs, in ${place}`,
+    isUnknownToModels: true,
+    fields: [`jwtSign.location.${form}.name`],
+    arrange: async () => ({
+      auth: `{jwtSign: {signingKeyRef: {name: key}, alg: ES256, location: {${form}: {name: t}}}}`,
+      more: [secret("key", { signingKey: P256 })],
+      async check(request) {
+        const verified = await jwtVerify(find(request) ?? "", createPublicKey(P256)).catch(() => undefined);
+        assert.ok(verified, "a token of ours");
+      },
+    }),
+  })),
 ];
 
 const oauth = (...names: readonly string[]): string[] => names.map((name) => `oauthTokenExchange.${name}`);
