@@ -10,7 +10,7 @@ import type { HeaderList } from "../../../../lib/header-list.ts";
 import { NO_TAGS } from "../../cost/catalog.ts";
 import type { FormatName } from "../../formats/chat-format.ts";
 import { setApiVersion } from "../anthropic/index.ts";
-import type { Provider, ProviderCall, Wire } from "../provider.ts";
+import type { Provider, ProviderCall } from "../provider.ts";
 import { addConverseFields, BETA_HEADER, METADATA_HEADER } from "./converse-fields.ts";
 import { embeddingDialect } from "./embeddings.ts";
 import { rerankIn } from "./rerank.ts";
