@@ -90,19 +90,21 @@ test("header alone and metadata alone name an endpoint, and a changed body is wh
   }
 });
 
-test("several endpoints are tried in order until one can be connected to", async (context) => {
-  const dead = await deadPort();
-  const picker = await startPicker(context, ({ subset }) => {
-    const [gone = "", there = ""] = [`127.0.0.1:${dead}`, subset.find((name) => !name.endsWith(`:${dead}`))];
-    return { to: `10.9.9.9:80, ${gone},${there}` };
+for (const failureMode of ["FailClose", "FailOpen"] as const) {
+  test(`several endpoints are tried in order until one can be connected to, with the body (${failureMode})`, async (context) => {
+    const dead = await deadPort();
+    const picker = await startPicker(context, ({ subset }) => {
+      const [gone = "", there = ""] = [`127.0.0.1:${dead}`, subset.find((name) => !name.endsWith(`:${dead}`))];
+      return { to: `10.9.9.9:80, ${gone},${there}` };
+    });
+    const echo = await startEcho(context, { tag: "there" });
+    const pool = inferencePool({ ports: [dead, echo.port], picker: picker.port, failureMode });
+    const gateway = await startGateway(context, documents(GATEWAY, pool, POOL_ROUTE));
+    const { status, headers, body } = await call(gateway.url(), { method: "POST", body: "hello" });
+    assert.deepEqual([status, headers["x-upstream"], echoed(body).body], [200, "there", "hello"]);
+    assert.deepEqual(picker.served, [`127.0.0.1:${echo.port}`]);
   });
-  const echo = await startEcho(context, { tag: "there" });
-  const pool = inferencePool({ ports: [dead, echo.port], picker: picker.port, failureMode: "FailOpen" });
-  const gateway = await startGateway(context, documents(GATEWAY, pool, POOL_ROUTE));
-  const { status, headers, body } = await call(gateway.url(), { method: "POST", body: "hello" });
-  assert.deepEqual([status, headers["x-upstream"], echoed(body).body], [200, "there", "hello"]);
-  assert.deepEqual(picker.served, [`127.0.0.1:${echo.port}`]);
-});
+}
 
 test("an answer of the picker itself reaches the client", async (context) => {
   const immediate = { status: { code: 429 }, body: Buffer.from("shed") };

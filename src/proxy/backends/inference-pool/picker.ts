@@ -9,7 +9,8 @@
  * All three are one stream of ext_proc for each request. The picker may name only endpoints of the pool. Where it fails,
  * `failOpen` decides: the endpoint is then chosen by our own balancing, or the request is answered 503. A request of a
  * pool that fails open, or that may be repeated, is held in memory, because a picker that fails in the middle of a body
- * leaves nothing of it; a body beyond the limit streams, and then cannot fail open.
+ * leaves nothing of it; a body beyond the limit streams, and then cannot fail open. The same holds for a request for which
+ * the picker names several endpoints.
  */
 import type { ImmediateResponse } from "../../../../generated/proto/envoy/service/ext_proc/v3/external_processor_pb.ts";
 import { BodyMode, type InferencePoolBackend } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -120,6 +121,8 @@ export class EndpointPicker {
       side.target.headers.remove(DESTINATION);
       const chosen = findNamed(value, offered);
       if (held !== undefined) side.body = await wholeBody(side.body, exchange.requestLimitBytes);
+      // The body goes to the next endpoint when the first one cannot be reached.
+      else if (chosen.length > 1) await this.#keep(exchange, side);
       call.ended(
         "picked",
         chosen.map(({ name }) => name),
@@ -146,8 +149,13 @@ export class EndpointPicker {
 
   /** @returns undefined when the body is not held, because nothing needs it or it is too long */
   async #hold(exchange: RoutedExchange, side: Side): Promise<{ readonly body: Body } | undefined> {
-    const { body } = side;
     if (!this.#failOpen && exchange.tried === undefined) return undefined;
+    return this.#keep(exchange, side);
+  }
+
+  /** Holds the body in memory. @returns undefined when it is too long, and streams */
+  async #keep(exchange: RoutedExchange, side: Side): Promise<{ readonly body: Body } | undefined> {
+    const { body } = side;
     if (body === null || Buffer.isBuffer(body)) return { body };
     const held = await holdStart(body, exchange.requestLimitBytes, exchange);
     side.body = held.complete ? held.start : held.body;
