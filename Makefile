@@ -59,7 +59,7 @@ test: install testbed ## Run the tests: unit, feature and against a real API ser
 	node --import tsx test/run.ts $(TESTS)
 	$(MAKE) fields-check
 
-test-slow: install testbed ## The slow lane, which needs root, Java, Maven and Chromium too: Keycloak, SPIRE, a node, sieges, 600 generated objects of each kind, 10,000 expressions, conformance
+test-slow: install testbed ## The slow lane, which needs root, Java, Maven and Chromium too: Keycloak, SPIRE, the reference endpoint picker, a node, sieges, 600 generated objects of each kind, 10,000 expressions, conformance
 	bash test/testbed/build.sh node
 	bash test/testbed/build.sh conformance
 	bash test/testbed/build.sh inference
@@ -77,8 +77,8 @@ test-nightly: install testbed ## Random breadth that no change can wait for, wit
 cel-conformance: install ## List every case of the official expression test data with its verdict
 	@node --import tsx test/conformance/cel/main.ts
 
-conformance: install ## The official Gateway API suite against our images on a real node; needs root and writes the report
-	node --import tsx test/conformance/gateway-api/main.ts $(if $(RUN),--run '$(RUN)')
+conformance: install ## The official suites of the Gateway API and its inference extension against our images on a real node; needs root and writes the reports
+	node --import tsx test/conformance/gateway-api/main.ts $(if $(SUITE),--suite '$(SUITE)') $(if $(RUN),--run '$(RUN)')
 
 golden: install ## Rewrite the golden files; look at the difference before you commit it
 	UPDATE_GOLDEN=1 node --import tsx --test 'test/unit/**/golden.test.ts'

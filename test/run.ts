@@ -24,6 +24,7 @@ const SUBJECTS: readonly (readonly [file: RegExp, sources: RegExp])[] = [
   [/slow\/(?:crowds|floods|fuzz|h2spec)/, /^src\/proxy\/listeners\//],
   [/slow\/grpc-interop/, /^src\/proxy\/(?:listeners|backends|upstream|pipeline)\//],
   [/slow\/keycloak/, /^src\/(?:sources\/remote|proxy\/policies\/jwt)/],
+  [/slow\/inference/, /^src\/proxy\/(?:backends\/inference-pool|policies\/ext-proc)\//],
   [/slow\/spire/, /^src\/proxy\/spiffe\//],
   [/slow\/chart/, /^(?:chart|src\/(?:deployer|controller|cli|runtime|admission)|tools\/image)/],
   [/slow\/node/, /^(?:src\/(?:deployer|controller|cli)|tools\/image|test\/testbed\/node)/],

@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { gatewayApiCrds } from "../support/kubernetes/gateway-api-crds.ts";
+import { gatewayApiCrds, pickerCrds } from "../support/kubernetes/gateway-api-crds.ts";
 import type { Node } from "./node.ts";
 import { programs } from "./programs.ts";
 
@@ -15,6 +15,7 @@ const CONTROLLER = { service: { clusterIP: ADDRESS }, extraEnv: { GWPROXY_XDS_SE
 /** Values of the chart, beside those that the node needs. */
 interface Values {
   readonly controller?: { readonly replicaCount: number };
+  readonly inferenceExtension?: { readonly enabled: boolean };
   readonly proxy?: { readonly ambientIdentityHosts: readonly string[] };
 }
 
@@ -32,15 +33,25 @@ export async function importOurImages(node: Node): Promise<void> {
   await node.importImages(archive);
 }
 
+export interface Installation {
+  readonly channel?: "standard" | "experimental";
+  /** With the inference extension of the Gateway API and its definitions. */
+  readonly inference?: boolean;
+}
+
 /** Installs both charts and waits until controller and webhook are ready. Our images have to be there. */
-export async function installCharts(node: Node, channel: "standard" | "experimental" = "standard"): Promise<void> {
+export async function installCharts(
+  node: Node,
+  { channel = "standard", inference = false }: Installation = {},
+): Promise<void> {
   // More than an annotation holds, so the server has to do it.
   const folder = channel === "standard" ? "-f" : "-k";
   await node.kubectl(["apply", "--server-side", folder, await gatewayApiCrds(channel)]);
+  if (inference) await node.kubectl(["apply", "--server-side", "-f", await pickerCrds()]);
   const charts = join(ROOT, "chart");
   await runHelm(node, ["install", "gwproxy-crds", join(charts, "gwproxy-crds"), "--create-namespace"]);
   await node.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
-  await changeRelease(node, "install");
+  await changeRelease(node, "install", { inferenceExtension: { enabled: inference } });
 }
 
 /** Installs or upgrades the release. @param values in addition to those that the node needs */

@@ -1,16 +1,26 @@
-/** The official suite as a process inside the node's network, and what it says of each test as it goes along. */
+/** The official suites as processes inside the node's network, and what they say of each test as they go along. */
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { VERSION } from "../../../src/lib/version.ts";
 import type { Node } from "../../testbed/node.ts";
-import { programs } from "../../testbed/programs.ts";
+import { programs, type Part } from "../../testbed/programs.ts";
 
 export interface Verdict {
   readonly test: string;
   readonly result: "PASS" | "FAIL" | "SKIP";
   readonly seconds: number;
+}
+
+export interface Suite {
+  /** What holds its program. */
+  readonly part: Part;
+  readonly flags: readonly string[];
+  /** Name of its report in docs/conformance. */
+  readonly report: string;
+  /** A test of a feature that our GatewayClass does not claim is skipped. */
+  readonly maySkip: boolean;
 }
 
 export interface SuiteOptions {
@@ -34,18 +44,40 @@ const IMPLEMENTATION = [
   "--contact=https://github.com/gwproxy/gwproxy/issues",
 ];
 
-/** The features are those that the GatewayClass claims. @returns whether the suite as a whole succeeded */
-export async function runSuite(node: Node, options: SuiteOptions): Promise<boolean> {
+export const SUITES: ReadonlyMap<string, Suite> = new Map([
+  [
+    "gateway-api",
+    {
+      part: "conformance",
+      // The features are those that the GatewayClass claims.
+      flags: [`--conformance-profiles=${PROFILES.join(",")}`, ...ADDRESSES],
+      report: `experimental-${VERSION}-default-report.yaml`,
+      maySkip: true,
+    },
+  ],
+  [
+    "inference",
+    {
+      part: "inference",
+      // The suite is built with an older Gateway API than the node has, and would refuse to run beside a newer one.
+      flags: ["--allow-crds-mismatch"],
+      report: `inference-${VERSION}-default-gateway-report.yaml`,
+      maySkip: false,
+    },
+  ],
+]);
+
+/** @returns whether the suite as a whole succeeded */
+export async function runSuite(node: Node, { part, flags }: Suite, options: SuiteOptions): Promise<boolean> {
   const { only, report, log } = options;
   const argv = [
-    join(await programs("conformance"), "suite"),
+    join(await programs(part), "suite"),
     // The only form that tells of a test as soon as it has ended.
     "-test.v=test2json",
     "-test.timeout=90m",
     `-test.run=^TestConformance$${only === undefined ? "" : `/(${only})`}`,
     "--gateway-class=gwproxy",
-    `--conformance-profiles=${PROFILES.join(",")}`,
-    ...ADDRESSES,
+    ...flags,
     ...IMPLEMENTATION,
     ...(report === undefined ? [] : [`--report-output=${report}`]),
   ];
