@@ -64,6 +64,12 @@ const GOALS: readonly Goal[] = [
     unit: "µs",
     of: (figures) => minus(figures.row("get-policies"), figures.row("get")),
   },
+  {
+    title: "chat to a picked endpoint against the external processor",
+    limit: 10,
+    unit: "µs",
+    of: (figures) => minus(figures.row("chat-picked"), figures.row("chat-processed")),
+  },
   { title: "first event of a stream, added", limit: 1, unit: "ms", of: (figures) => figures.row("first-chunk") },
   { title: "start to first answer", limit: 400, unit: "ms", of: ({ results }) => middle(results.startMs) },
   { title: "memory idle", limit: 90, unit: "MiB", of: ({ results }) => middle(results.idleMiB) },

@@ -16,9 +16,19 @@ import { expressionTables } from "./expressions.ts";
 import { goalTable } from "./goals.ts";
 import { llmTable } from "./llm.ts";
 import { buildTools, load, type Asked, type Load, type LoadOptions, type Tools } from "./load.ts";
-import { buildPackage, DIRECT, LARGE_MOCK_PORT, MOCK_PORT, OTHER_MOCK_PORT, PEERS, VARIANTS } from "./peers.ts";
+import {
+  buildPackage,
+  DIRECT,
+  LARGE_MOCK_PORT,
+  MOCK_PORT,
+  OTHER_MOCK_PORT,
+  PEERS,
+  PICKER_PORT,
+  VARIANTS,
+} from "./peers.ts";
 import type { Peer } from "./peers.ts";
 import { policyTable } from "./policies.ts";
+import { startPicker } from "../support/servers/picker.ts";
 import { start, type Running } from "./process.ts";
 import { figure } from "./report.ts";
 import { measureSessions, sessionTable } from "./mcp-sessions.ts";
@@ -46,6 +56,7 @@ interface Options {
 
 const CHURN: ChurnSizes = { routes: 3_000, most: 5_000, editSeconds: 60, singles: 200, rounds: 10 };
 const LATENCY = { rate: 20, connections: 16, warmSeconds: 0.5 } as const;
+const PICKED: readonly string[] = ["chat-processed", "chat-picked"];
 const FULL = { connections: 16, warmSeconds: 0.5 } as const;
 
 /** Work that is measured in this process, by the name of the row. */
@@ -70,11 +81,12 @@ async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "gwproxy-bench-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const results = emptyResults();
-  const mocks: Running[] = [];
+  const mocks: Pick<Running, "stop">[] = [];
   try {
     const tools = await buildTools();
     for (const port of [MOCK_PORT, OTHER_MOCK_PORT]) mocks.push(await startMock(tools, port));
     mocks.push(await startMock(tools, LARGE_MOCK_PORT, ["-size", String(1024 * 1024)]));
+    if (options.rows.some(({ name }) => PICKED.includes(name))) mocks.push(await startPickerMock());
     await compare(options, tools, folder, results);
     if (options.special.has("streams")) results.streams.push(...(await measureStreams(tools, folder)));
     if (options.special.has("mcp-sessions")) results.sessions.push(await measureSessions(tools, folder));
@@ -85,6 +97,18 @@ async function main(): Promise<void> {
   } finally {
     for (const mock of mocks) await mock.stop();
   }
+}
+
+/** The processor that is a picker too runs in this process, whose time is not counted. It names the one model server. */
+async function startPickerMock(): Promise<Pick<Running, "stop">> {
+  const ends: (() => unknown)[] = [];
+  const after = (end: () => unknown): void => void ends.push(end);
+  await startPicker({ after }, () => ({ to: `127.0.0.1:${MOCK_PORT}` }), { port: PICKER_PORT });
+  return {
+    async stop() {
+      for (const end of ends) await end();
+    },
+  };
 }
 
 function startMock({ mock }: Tools, port: number, more: readonly string[] = []): Promise<Running> {

@@ -13,6 +13,8 @@ export const MOCK_PORT = 18_100;
 export const LARGE_MOCK_PORT = 18_107;
 /** Like the first: so that endpoints can come and go. */
 export const OTHER_MOCK_PORT = 18_106;
+/** Of the external processor that is an endpoint picker too. */
+export const PICKER_PORT = 18_129;
 const GWPROXY_PORT = 18_101;
 
 const run = promisify(execFile);
@@ -103,6 +105,20 @@ function withRoutes(row: RowName, port: number, routes: number): Peer {
     },
   };
 }
+
+/** With an external processor and a pool of model servers; main.ts starts what answers for both. */
+const picked: Peer = {
+  name: "chat-picked",
+  column: gwproxy.name,
+  port: 18_128,
+  probe: "/plain",
+  startLimitMs: 20_000,
+  targets: { "chat-processed": { path: `/processed${CHAT}` }, "chat-picked": { path: `/picked${CHAT}` } },
+  async prepare(folder) {
+    const { file, args } = await upWith(folder, 18_128, { files: ["backends", "picked"] });
+    return { file, args: [...args, "--enable-inference"] };
+  },
+};
 
 /** As users start it: a thread for each core. */
 const threads: Peer = {
@@ -292,6 +308,7 @@ export const VARIANTS: readonly Peer[] = [
   withRoutes("few-routes", 18_108, 10),
   withRoutes("many-routes", 18_109, 10_000),
   threads,
+  picked,
 ];
 
 /** Nothing in between: what latencies are counted from. */

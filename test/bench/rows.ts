@@ -9,6 +9,8 @@ export type RowName =
   | "get-threads"
   | "chat"
   | "chat-policies"
+  | "chat-processed"
+  | "chat-picked"
   | "chat-stream"
   | "translate"
   | "translate-stream"
@@ -63,6 +65,8 @@ export const ROWS: readonly Row[] = [
   { name: "mib", title: "GET, 1 MiB answer", ...GET },
   { name: "chat", title: "chat JSON, key injected", ...CHAT },
   { name: "chat-policies", title: "the same with key, authorization, limits", ...CHAT },
+  { name: "chat-processed", title: "chat JSON through an external processor", ...CHAT },
+  { name: "chat-picked", title: "chat JSON to the endpoint that a picker names", ...CHAT },
   { name: "chat-stream", title: "chat stream of 103 events", ...STREAM },
   {
     name: "translate",
