@@ -112,10 +112,12 @@ async function startStore(
   const server = createServer(async (request, response) => {
     response.setHeader("content-type", "application/json");
     const body = await text(request);
-    if (request.method === "PATCH") applied.push(JSON.parse(body) as AppliedObject);
+    // A dry run asks for what is there before the first deployment: nothing.
+    const applies = request.method === "PATCH" && !(request.url ?? "").includes("dryRun=");
+    if (applies) applied.push(JSON.parse(body) as AppliedObject);
     const missing = { kind: "Status", apiVersion: "v1", status: "Failure", reason: "NotFound", code: 404 };
-    response.statusCode = request.method === "PATCH" ? 200 : 404;
-    response.end(request.method === "PATCH" ? body : JSON.stringify(missing));
+    response.statusCode = applies ? 200 : 404;
+    response.end(applies ? body : JSON.stringify(missing));
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
