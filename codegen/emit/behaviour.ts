@@ -48,6 +48,10 @@ function admin(): string {
     "Each policy has `from` and `lost`: lists of the level (`gateway`, `port`, `listener`, `backend`, `route`, `rule`, or",
     "`filters` for the rule's own fields) and the `origin`, an object with its field. What lost names the winner (`to`) and the `reason`:",
     "`older` policy of the same level, `moreSpecific` level, or `override` of a less specific one. Settings for backends are not listed.",
+    "",
+    "A TCPRoute or TLSRoute has the rule `0` with its `backends`: each with `weight`, and `refuses` when a connection to it is refused.",
+    "Traffic policies are for requests, so its `policies` are only those of the Gateway or port that refuse all connections because they",
+    "are invalid.",
   ]);
 }
 

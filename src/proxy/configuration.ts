@@ -29,7 +29,7 @@ import type { PolicySet } from "./policies/policy-set.ts";
 import type { HttpExchange } from "./pipeline/http-exchange.ts";
 import type { Chain, ChainTerminal } from "./pipeline/chain-runner.ts";
 import type { Exporters } from "./observability/exporters.ts";
-import type { ExplainedRoute } from "./router/explain-route.ts";
+import { explainTcpRoute, type ExplainedRoute } from "./router/explain-route.ts";
 import { RouteTable } from "./router/route-table.ts";
 import { SecretParameters } from "./router/secret-parameters.ts";
 import { TcpRouter } from "./router/tcp-router.ts";
@@ -100,9 +100,17 @@ export class Configuration {
     return this.#resources.values();
   }
 
-  /** Explains the policies of HTTP routes, for operators. @param name "namespace/name" */
+  /** Explains the policies of the routes of a name, of each kind, for operators. @param name "namespace/name" */
   explain(name: string): ExplainedRoute[] {
-    return this.#routes.explain(name);
+    const raw = this.#tcp.named(name).flatMap((route) =>
+      route.parents.flatMap(({ listener }) => {
+        const message = this.#listeners.get(listener)?.message;
+        return message === undefined
+          ? []
+          : [explainTcpRoute(route, { listener, outer: this.#listeners.levels(message) })];
+      }),
+    );
+    return [...this.#routes.explain(name), ...raw];
   }
 
   /** Returns the Binds by key. */

@@ -11,7 +11,7 @@ export const explain: AdminPath = {
     const { route, rule } = getQuery(event);
     if (typeof route !== "string" || !/^[^/\s]+\/[^/\s]+$/.test(route)) return text(`${USAGE}\n`, 400);
     const routes = await explainRoute(route);
-    if (routes.length === 0) return text("no HTTP route of this name is bound to a listener\n", 404);
+    if (routes.length === 0) return text("no route of this name is bound to a listener\n", 404);
     if (rule === undefined) return json(routes);
     const chosen = routes.map((each) => ({ ...each, rules: each.rules.filter((one) => one.rule === String(rule)) }));
     if (chosen.every(({ rules }) => rules.length === 0)) return text("the route has no rule of this name\n", 404);

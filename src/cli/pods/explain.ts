@@ -20,6 +20,10 @@ const KINDS: Readonly<Record<string, string>> = {
   httproutes: "HTTPRoute",
   grpcroute: "GRPCRoute",
   grpcroutes: "GRPCRoute",
+  tcproute: "TCPRoute",
+  tcproutes: "TCPRoute",
+  tlsroute: "TLSRoute",
+  tlsroutes: "TLSRoute",
 };
 
 /** @param text "httproute/shop", "httproute/shop.team" or "team/shop" */
@@ -54,11 +58,12 @@ function printRoutes(routes: readonly Json[]): string {
 
 function printRules({ rules }: Json): string {
   return listOf(rules)
-    .map(({ rule, refuses, policies, backend, behind }) => {
+    .map(({ rule, refuses, policies, backend, behind, backends }) => {
       const head = `  rule ${plain(String(rule))}${printPlace(backend, behind)}\n`;
       const closed = refuses === undefined ? "" : `    every request is refused: ${plain(String(refuses))}\n`;
       const steps = listOf(policies).map((policy, at) => printPolicy(policy, at + 1));
-      return `${head}${closed}${steps.length === 0 ? "    no policies\n" : steps.join("")}`;
+      const targets = listOf(backends).map(printBackend);
+      return `${head}${closed}${steps.length === 0 ? "    no policies\n" : steps.join("")}${targets.join("")}`;
     })
     .join("");
 }
@@ -68,6 +73,12 @@ function printPlace(backend: unknown, behind: unknown): string {
   if (typeof backend !== "string") return "";
   const place = typeof behind === "string" ? ` behind ${plain(behind)}, after the policies of the rule` : "";
   return `, to ${plain(backend)}${place}`;
+}
+
+function printBackend({ backend, weight, refuses }: Json): string {
+  const name = backend === "" ? "no backend" : plain(String(backend));
+  const why = refuses === undefined ? "" : `: refused, ${plain(String(refuses))}`;
+  return `    to ${name} (weight ${plain(String(weight))})${why}\n`;
 }
 
 function printPolicy({ policy, part, preRouting, from, lost }: Json, position: number): string {

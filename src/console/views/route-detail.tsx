@@ -36,7 +36,7 @@ export function RouteDetail({
         <p class="notice bad">The policies could not be fetched: {explanation.error}</p>
       )}
       {route.rules.map((rule) => (
-        <Rule key={rule.rule} rule={rule} explanation={explanation} />
+        <Rule key={rule.rule} kind={route.kind} rule={rule} explanation={explanation} />
       ))}
     </article>
   );
@@ -47,13 +47,15 @@ function useExplanation(client: AdminClient, route: RouteData): Explanation {
   const [explanation, setExplanation] = useState<Explanation>(undefined);
   useEffect(() => {
     const aborted = new AbortController();
+    const name = `${route.kind} ${route.name}`;
     const path = `/explain?${new URLSearchParams({ route: route.name }).toString()}`;
-    // `/explain` knows HTTP routes only.
-    if (/^(TCP|TLS)Route$/.test(route.kind)) return undefined;
     client
       .fetchJson(path, aborted.signal)
       // The cast is sound: server and page are of one version.
-      .then((answer) => setExplanation(answer as readonly ExplainedRoute[]))
+      .then((answer) =>
+        // Routes of other kinds may have the same name.
+        setExplanation((answer as readonly ExplainedRoute[]).filter((each) => each.route === name)),
+      )
       .catch((error: unknown) => {
         if (!aborted.signal.aborted) setExplanation({ error: messageOf(error) });
       });
@@ -62,7 +64,15 @@ function useExplanation(client: AdminClient, route: RouteData): Explanation {
   return explanation;
 }
 
-function Rule({ rule, explanation }: { readonly rule: RuleData; readonly explanation: Explanation }): JSX.Element {
+function Rule({
+  kind,
+  rule,
+  explanation,
+}: {
+  readonly kind: string;
+  readonly rule: RuleData;
+  readonly explanation: Explanation;
+}): JSX.Element {
   const { matches, backends, problems } = rule;
   const routes = explanation === undefined || "error" in explanation ? [] : explanation;
   const explained = routes.flatMap(({ listener, rules }) =>
@@ -93,12 +103,15 @@ function Rule({ rule, explanation }: { readonly rule: RuleData; readonly explana
           {explained.length > 1 && <h5>On listener {listeners.join(", ")}</h5>}
           {backend !== undefined && <h5>{backendText(backend, behind)}</h5>}
           {refuses !== undefined && <p class="notice bad">Every request is refused: {refuses}</p>}
-          <PolicyList policies={policies} />
+          {(policies.length > 0 || !FORWARDS_BYTES.test(kind)) && <PolicyList policies={policies} />}
         </div>
       ))}
     </section>
   );
 }
+
+/** Kinds whose routes no traffic policy can govern. */
+const FORWARDS_BYTES = /^(TCP|TLS)Route$/;
 
 type RuleOnListener = ExplainedRoute["rules"][number] & { readonly listener: string };
 

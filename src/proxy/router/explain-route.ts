@@ -1,8 +1,9 @@
 /**
  * Explains the rules of a route for operators (`/explain` of the admin server): the policies of each rule in their
- * order, and for a route that others delegate to, the chain that leads to it. `RouteTable` calls it with the routes in
- * force.
+ * order, and for a route that others delegate to, the chain that leads to it. `RouteTable` and `Configuration` call it
+ * with the routes in force.
  */
+import type { TcpRoute } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { explainPolicies, type ExplainedLevel, type ExplainedPolicy } from "../pipeline/explain.ts";
 import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
 import { chainLevels, type ChainLink } from "./bind-chain.ts";
@@ -34,13 +35,26 @@ interface ExplainedRule {
   /** The routes that the rule delegates to, such as "team/*". */
   readonly delegates?: readonly string[];
   readonly policies: readonly ExplainedPolicy[];
+  /** The backends of a TCPRoute or TLSRoute. */
+  readonly backends?: readonly ExplainedBackend[];
 }
 
-export interface ExplainedPlace {
-  readonly policies: PolicySet;
-  /** Key of the listener, and the policies of its Gateway, port and of itself. */
+interface ExplainedBackend {
+  /** Key of the backend, such as "service/default/db:5432"; "" for a reference that leads to none. */
+  readonly backend: string;
+  readonly weight: number;
+  /** Why every connection to it is refused, where that is so. */
+  readonly refuses?: string;
+}
+
+/** A listener of a route: its key, and the policies of its Gateway, port and of itself. */
+interface ListenerPlace {
   readonly listener: string;
   readonly outer: readonly (readonly CompiledPolicy[])[];
+}
+
+export interface ExplainedPlace extends ListenerPlace {
+  readonly policies: PolicySet;
   /** Returns the keys of the backends behind the providers of a backend. */
   readonly behind: (backend: string) => readonly string[];
   /** Rules that lead to the route, parent first; empty for a route of the listener itself. */
@@ -58,6 +72,38 @@ export function explainRoute({ message, name, rules }: CompiledRoute, place: Exp
     ...(via.length === 0 ? {} : { via: via.map(({ compiled: { info } }) => `${routeText(info)} rule ${info.rule}`) }),
     rules: rules.flatMap((rule) => explainRule({ routeKey: message.key, compiled: rule }, place)),
   };
+}
+
+/**
+ * Explains a TCPRoute or TLSRoute. Traffic policies are for requests; what holds for bytes is that a policy of the
+ * Gateway or port that fails closed refuses every connection.
+ */
+export function explainTcpRoute({ object, backends }: TcpRoute, { listener, outer }: ListenerPlace): ExplainedRoute {
+  const closing = [outer[0] ?? [], outer[1] ?? []].map((level, at): ExplainedLevel => ({
+    level: OUTER[at] ?? "port",
+    policies: level.flatMap(closingPart),
+  }));
+  return {
+    route: `${object?.kind ?? "TCPRoute"} ${object?.namespace ?? ""}/${object?.name ?? ""}`,
+    listener,
+    rules: [
+      {
+        rule: "0",
+        policies: explainPolicies(closing),
+        backends: backends.map(({ backend, weight, invalidReason }) => ({
+          backend,
+          weight,
+          ...(invalidReason === "" ? {} : { refuses: invalidReason }),
+        })),
+      },
+    ],
+  };
+}
+
+/** Reduces a policy to what refuses connections. */
+function closingPart(policy: CompiledPolicy): CompiledPolicy[] {
+  if (!policy.failsClosed) return [];
+  return [{ ...policy, units: policy.units.filter(({ unit }) => unit.case === "failClosed") }];
 }
 
 function explainRule(link: ChainLink, { policies, outer, via, behind }: ExplainedPlace): ExplainedRule[] {

@@ -39,6 +39,13 @@ export class TcpRouter {
     this.#hosts = undefined;
   }
 
+  /** Returns the TCPRoute and the TLSRoute of a name. @param name "namespace/name" */
+  named(name: string): TcpRoute[] {
+    return [...this.#routes.values()].flatMap(({ route }) =>
+      `${route.object?.namespace}/${route.object?.name}` === name ? [route] : [],
+    );
+  }
+
   /**
    * @param serverName SNI in lower case, "" for none
    * @throws ProxyError route_not_found

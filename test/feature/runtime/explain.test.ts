@@ -1,13 +1,15 @@
 /** `explain` of the data plane: what it says about a rule is what requests to the rule meet. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   AuthorizationAction,
   Phase,
+  TcpRouteSchema,
   type PolicySchema,
   type TrafficUnitSchema,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { resourceOf } from "../../../src/ir/encode.ts";
 import type { Resource } from "../../../src/ir/resource.ts";
 import {
   LISTENER,
@@ -139,4 +141,41 @@ test("a policy that was refused is explained as the one that closes the route", 
   const from = [{ level: "route", origin: "GwPolicy default/bad" }];
   assert.deepEqual(explained?.rules[0]?.policies, [{ policy: "failClosed", preRouting: false, from, lost: [] }]);
   assert.equal((await call(plane.url)).status, 500);
+});
+
+test("a TCPRoute and a TLSRoute are explained with their backends, and with the policy that closes their Gateway", async (t) => {
+  const kinds = ["TCPRoute", "TLSRoute"];
+  const routes = kinds.map((kind) => {
+    const message = create(TcpRouteSchema, {
+      key: `${kind.toLowerCase()}/default/db`,
+      object: { kind, namespace: "default", name: "db" },
+      parents: [{ listener: LISTENER, hostnames: [] }, { listener: "default/gw.gone" }],
+      backends: [
+        { weight: 3, backend: "backend/default/b" },
+        { weight: 1, invalidReason: "Service default/x does not exist" },
+      ],
+    });
+    return resourceOf("TcpRoute", message);
+  });
+  const traffic = policy("edit", { targets: [ON_GATEWAY], units: [edit("request", "x")] });
+  const plane = await startDataPlane([listener(), ...routes, staticBackend("b", 1), traffic]);
+  t.after(() => plane.proxy.close());
+  const backends = [
+    { backend: "backend/default/b", weight: 3 },
+    { backend: "", weight: 1, refuses: "Service default/x does not exist" },
+  ];
+  const expected = (policies: unknown[]) =>
+    kinds.map((kind) => ({
+      route: `${kind} default/db`,
+      listener: LISTENER,
+      rules: [{ rule: "0", policies, backends }],
+    }));
+  assert.deepEqual(await plane.proxy.explain("default/db"), expected([]));
+  const bad = policy("bad", { targets: [ON_GATEWAY], units: [{ unit: { case: undefined } }] });
+  await plane.proxy.apply({ set: [bad], removed: [] });
+  const from = [{ level: "gateway", origin: "GwPolicy default/bad" }];
+  assert.deepEqual(
+    await plane.proxy.explain("default/db"),
+    expected([{ policy: "failClosed", preRouting: false, from, lost: [] }]),
+  );
 });

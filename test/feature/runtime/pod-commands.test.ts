@@ -4,17 +4,21 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { TcpRouteSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { startAdminServer, startControllerAdminServer } from "../../../src/admin/server.ts";
 import { collect } from "../../../src/cli/collect/collect.ts";
 import { showBackends, showConfig } from "../../../src/cli/pods/config.ts";
 import { explainRoute } from "../../../src/cli/pods/explain.ts";
 import { showLog } from "../../../src/cli/pods/log.ts";
 import { runTrace } from "../../../src/cli/trace/trace.ts";
+import { resourceOf } from "../../../src/ir/encode.ts";
 import { createLogger, type LogFilter } from "../../../src/lib/log.ts";
 import type { Terminal } from "../../../src/lib/terminal.ts";
 import { configDump } from "../../../src/runtime/dump.ts";
 import { AppliedUpdates } from "../../../src/runtime/applied-updates.ts";
 import {
+  LISTENER,
   endpoints,
   listener,
   policy,
@@ -62,6 +66,18 @@ async function startPlane(t: TestContext, token?: string): Promise<Plane> {
     route("shop", [to("svc")]),
     serviceBackend(key, 80),
     endpoints(key, [upstream.port]),
+    resourceOf(
+      "TcpRoute",
+      create(TcpRouteSchema, {
+        key: "tcproute/default/db",
+        object: { kind: "TCPRoute", namespace: "default", name: "db" },
+        parents: [{ listener: LISTENER }],
+        backends: [
+          { weight: 2, backend: key },
+          { weight: 1, invalidReason: "no such Service" },
+        ],
+      }),
+    ),
     policy("edit", { targets: [{ target: { case: "route", value: "httproute/default/shop" } }], units }),
   ]);
   t.after(() => proxy.close());
@@ -104,7 +120,7 @@ test("config all, config backends, log and explain ask the pods of a Gateway ove
   const options = { kubeconfig, proxyAdminPort: adminPort };
   const summary = recordTerminal();
   await showConfig(undefined, { ...options, output: "short" }, summary);
-  assert.match(summary.printed(), /^SECTION +COUNT\nbinds +1\nlisteners +1\nroutes +1\npolicies +1\nbackends +1\n/);
+  assert.match(summary.printed(), /^SECTION +COUNT\nbinds +1\nlisteners +1\nroutes +2\npolicies +1\nbackends +1\n/);
   assert.ok(
     asked.some((path) => path.startsWith(`${PODS}?labelSelector=gateway.networking.k8s.io%2Fgateway-name%3Dedge`)),
   );
@@ -126,6 +142,17 @@ test("config all, config backends, log and explain ask the pods of a Gateway ove
   assert.match(
     explained.printed(),
     /1\. headerModifiers of the request\n +from GwPolicy default\/edit spec\.traffic\.headerModifiers \(route\)/,
+  );
+  const raw = recordTerminal();
+  await explainRoute("tcproute/db.default", { ...options, output: "text" }, raw);
+  assert.equal(
+    raw.printed(),
+    `TCPRoute default/db on ${LISTENER}
+  rule 0
+    no policies
+    to backend/default/svc (weight 2)
+    to no backend (weight 1): refused, no such Service
+`,
   );
 });
 
