@@ -9,7 +9,7 @@
  * A resource that does not compile is refused, and its last good version stays. Without one, a policy fails closed and
  * a route answers with an error: a typing error must never open what it governs.
  */
-import type { Bind, HttpRoute } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Backend, Bind, HttpRoute } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError, isGwError, messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
@@ -102,15 +102,20 @@ export class Configuration {
 
   /** Explains the policies of the routes of a name, of each kind, for operators. @param name "namespace/name" */
   explain(name: string): ExplainedRoute[] {
+    const backendOf = (key: string): Backend | undefined => {
+      const resource = this.#resources.get(`Backend ${key}`);
+      return resource?.type === "Backend" ? resource.message : undefined;
+    };
+    const { policies } = this.#options;
     const raw = this.#tcp.named(name).flatMap((route) =>
       route.parents.flatMap(({ listener }) => {
         const message = this.#listeners.get(listener)?.message;
-        return message === undefined
-          ? []
-          : [explainTcpRoute(route, { listener, outer: this.#listeners.levels(message) })];
+        if (message === undefined) return [];
+        const outer = this.#listeners.levels(message);
+        return [explainTcpRoute(route, { listener, outer, policies, backendOf })];
       }),
     );
-    return [...this.#routes.explain(name), ...raw];
+    return [...this.#routes.explain(name, backendOf), ...raw];
   }
 
   /** Returns the Binds by key. */

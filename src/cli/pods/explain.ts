@@ -61,7 +61,7 @@ function printRules({ rules }: Json): string {
     .map(({ rule, refuses, policies, backend, behind, backends }) => {
       const head = `  rule ${plain(String(rule))}${printPlace(backend, behind)}\n`;
       const closed = refuses === undefined ? "" : `    every request is refused: ${plain(String(refuses))}\n`;
-      const steps = listOf(policies).map((policy, at) => printPolicy(policy, at + 1));
+      const steps = listOf(policies).map((policy, at) => printPolicy(policy, `${at + 1}.`));
       const targets = listOf(backends).map(printBackend);
       return `${head}${closed}${steps.length === 0 ? "    no policies\n" : steps.join("")}${targets.join("")}`;
     })
@@ -75,13 +75,14 @@ function printPlace(backend: unknown, behind: unknown): string {
   return `, to ${plain(backend)}${place}`;
 }
 
-function printBackend({ backend, weight, refuses }: Json): string {
+function printBackend({ backend, weight, refuses, policies }: Json): string {
   const name = backend === "" ? "no backend" : plain(String(backend));
   const why = refuses === undefined ? "" : `: refused, ${plain(String(refuses))}`;
-  return `    to ${name} (weight ${plain(String(weight))})${why}\n`;
+  const settings = listOf(policies).map((setting) => printPolicy(setting, "-"));
+  return `    to ${name} (weight ${plain(String(weight))})${why}\n${settings.join("")}`;
 }
 
-function printPolicy({ policy, part, preRouting, from, lost }: Json, position: number): string {
+function printPolicy({ policy, part, preRouting, from, lost }: Json, mark: string): string {
   const name = [policy, part].filter((text) => text !== undefined).join(" of the ");
   const phase = preRouting === true ? " (before routing)" : "";
   const sources = listOf(from).map((source) => `      from ${printSource(source)}\n`);
@@ -89,7 +90,7 @@ function printPolicy({ policy, part, preRouting, from, lost }: Json, position: n
     (loser) =>
       `      lost: ${printSource(loser)}, to ${printSource(recordOf(loser["to"]))}: ${REASONS[String(loser["reason"])] ?? ""}\n`,
   );
-  return `    ${position}. ${plain(name)}${phase}\n${sources.join("")}${losers.join("")}`;
+  return `    ${mark} ${plain(name)}${phase}\n${sources.join("")}${losers.join("")}`;
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -14,7 +14,8 @@ export interface LostPolicy extends PolicySource {
 export interface ExplainedPolicy {
   readonly policy: string;
   readonly part?: string;
-  readonly preRouting: boolean;
+  /** Unset for settings of backends. */
+  readonly preRouting?: boolean;
   readonly from: readonly PolicySource[];
   readonly lost: readonly LostPolicy[];
 }
@@ -24,6 +25,13 @@ interface ExplainedRule {
   /** The backend that these policies are for, and the backend of the rule in front of it. */
   readonly backend?: string;
   readonly behind?: string;
+  readonly refuses?: string;
+  readonly policies: readonly ExplainedPolicy[];
+  readonly backends?: readonly ExplainedBackend[];
+}
+
+interface ExplainedBackend {
+  readonly backend: string;
   readonly refuses?: string;
   readonly policies: readonly ExplainedPolicy[];
 }
@@ -42,6 +50,7 @@ const LEVELS: Readonly<Record<string, string | undefined>> = {
   route: "on the route",
   rule: "on the rule",
   filters: "",
+  own: "in the backend itself",
 };
 
 /** Returns where a policy is attached, in words. */

@@ -98,17 +98,33 @@ function Rule({
         <span class="hidden">leads to </span>
         {backends.length === 0 ? "no backend: answers by itself" : backends.join(", ")}
       </p>
-      {groupEqual(explained).map(({ listeners, refuses, policies, backend, behind }) => (
+      {groupEqual(explained).map(({ listeners, refuses, policies, backend, behind, backends = [] }) => (
         <div key={`${listeners.join()} ${backend} ${behind}`}>
           {explained.length > 1 && <h5>On listener {listeners.join(", ")}</h5>}
           {backend !== undefined && <h5>{backendText(backend, behind)}</h5>}
           {refuses !== undefined && <p class="notice bad">Every request is refused: {refuses}</p>}
           {(policies.length > 0 || !FORWARDS_BYTES.test(kind)) && <PolicyList policies={policies} />}
+          {backends.map((each, at) => (
+            <BackendSettings key={`${at} ${each.backend}`} {...each} />
+          ))}
         </div>
       ))}
     </section>
   );
 }
+
+function BackendSettings({ backend, refuses, policies }: BackendOnListener): JSX.Element | null {
+  if (refuses === undefined && policies.length === 0) return null;
+  return (
+    <>
+      <h5>Calls to {backend === "" ? "no backend" : backend}</h5>
+      {refuses !== undefined && <p class="notice bad">All are refused: {refuses}</p>}
+      {policies.length > 0 && <PolicyList policies={policies} />}
+    </>
+  );
+}
+
+type BackendOnListener = NonNullable<RuleOnListener["backends"]>[number];
 
 /** Kinds whose routes no traffic policy can govern. */
 const FORWARDS_BYTES = /^(TCP|TLS)Route$/;
@@ -123,8 +139,8 @@ function backendText(backend: string, behind: string | undefined): string {
 function groupEqual(
   rules: readonly RuleOnListener[],
 ): (Omit<RuleOnListener, "listener"> & { readonly listeners: readonly string[] })[] {
-  const groups = Map.groupBy(rules, ({ refuses, policies, backend, behind }) =>
-    JSON.stringify([refuses, policies, backend, behind]),
+  const groups = Map.groupBy(rules, ({ refuses, policies, backend, behind, backends }) =>
+    JSON.stringify([refuses, policies, backend, behind, backends]),
   );
   return [...groups.values()].flatMap((group) => {
     const [first] = group;

@@ -28,6 +28,27 @@ const BLOCKS = BackendSettingsSchema.fields.map(
 
 const AI_FIELDS = AiPolicySchema.fields.map(({ localName }) => localName as Exclude<keyof AiPolicy, `$${string}`>);
 
+/** Returns the names of what `mergeSettings` merges by itself: blocks, and fields of `ai` and `mcp`. */
+export function settingNames(settings: BackendSettings | undefined): string[] {
+  if (settings === undefined) return [];
+  const { ai, mcp } = settings;
+  return BLOCKS.flatMap((block): string[] => {
+    if (settings[block] === undefined) return [];
+    if (block === "ai") return AI_FIELDS.filter((name) => !isEmpty(ai?.[name])).map((name) => `ai.${name}`);
+    if (block === "mcp") return MCP_FIELDS.filter((name) => !isUnset(mcp?.[name])).map((name) => `mcp.${name}`);
+    return [block];
+  });
+}
+
+/** Names of settings of which the rules of all levels count. */
+export const COLLECTED_SETTINGS: ReadonlySet<string> = new Set(["authorization", "mcp.authorization"]);
+
+const MCP_FIELDS = ["authorization", "authentication", "guardrails"] as const;
+
+function isUnset(value: McpPolicy[(typeof MCP_FIELDS)[number]]): boolean {
+  return value === undefined || (Array.isArray(value) && value.length === 0);
+}
+
 /** @param levels from the least to the most specific; the last one that sets a block supplies all of it */
 export function mergeSettings(levels: Iterable<BackendSettings | undefined>): BackendSettings {
   const merged = create(BackendSettingsSchema);

@@ -8,9 +8,12 @@ import type { CompiledPolicy, CompiledUnit } from "../policies/policy-set.ts";
 import type { InlineFilters } from "./compose.ts";
 import { selectUnits, type LossReason, type Selection, type Slot } from "./select-units.ts";
 
-type Level = "gateway" | "port" | "listener" | "backend" | "route" | "rule" | "filters";
+type Level = "gateway" | "port" | "listener" | "backend" | "route" | "rule" | "filters" | "own";
 
-/** The policies of one level. "filters" are the own filters and fields of a route that delegates. */
+/**
+ * The policies of one level. "filters" are the own filters and fields of a route that delegates, "own" the settings of a
+ * backend itself.
+ */
 export interface ExplainedLevel {
   readonly level: Level;
   /** The route of a chain of delegation, such as "HTTPRoute infra/parent"; unset for the explained route. */
@@ -18,7 +21,7 @@ export interface ExplainedLevel {
   readonly policies: readonly CompiledPolicy[];
 }
 
-interface PolicySource {
+export interface PolicySource {
   readonly level: Level;
   /** The route that the policy is inherited from; unset for the explained route and for levels above all routes. */
   readonly route?: string;
@@ -26,7 +29,7 @@ interface PolicySource {
   readonly origin: string;
 }
 
-interface LostPolicy extends PolicySource {
+export interface LostPolicy extends PolicySource {
   readonly to: PolicySource;
   readonly reason: LossReason;
 }

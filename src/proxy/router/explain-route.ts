@@ -3,8 +3,11 @@
  * order, and for a route that others delegate to, the chain that leads to it. `RouteTable` and `Configuration` call it
  * with the routes in force.
  */
-import type { TcpRoute } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Backend, TcpRoute, WeightedBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { explainPolicies, type ExplainedLevel, type ExplainedPolicy } from "../pipeline/explain.ts";
+import { explainSettings, type ExplainedSetting, type SettingsKind } from "../pipeline/explain-settings.ts";
+import { printObject } from "../backends/auth/place.ts";
+import { COLLECTED_SETTINGS, settingNames } from "../backends/settings.ts";
 import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
 import { chainLevels, type ChainLink } from "./bind-chain.ts";
 import { inlineOf } from "./bind-rule.ts";
@@ -35,7 +38,7 @@ interface ExplainedRule {
   /** The routes that the rule delegates to, such as "team/*". */
   readonly delegates?: readonly string[];
   readonly policies: readonly ExplainedPolicy[];
-  /** The backends of a TCPRoute or TLSRoute. */
+  /** The backends of a TCPRoute or TLSRoute; of other routes those whose calls a policy or setting governs. */
   readonly backends?: readonly ExplainedBackend[];
 }
 
@@ -43,18 +46,22 @@ interface ExplainedBackend {
   /** Key of the backend, such as "service/default/db:5432"; "" for a reference that leads to none. */
   readonly backend: string;
   readonly weight: number;
-  /** Why every connection to it is refused, where that is so. */
+  /** Why everything sent to it is refused, where that is so. */
   readonly refuses?: string;
+  /** The settings of calls to it by name, and which policies supply them. */
+  readonly policies: readonly ExplainedSetting[];
 }
 
 /** A listener of a route: its key, and the policies of its Gateway, port and of itself. */
-interface ListenerPlace {
+export interface ListenerPlace {
   readonly listener: string;
   readonly outer: readonly (readonly CompiledPolicy[])[];
+  readonly policies: PolicySet;
+  /** Returns a backend by key. */
+  readonly backendOf: (key: string) => Backend | undefined;
 }
 
 export interface ExplainedPlace extends ListenerPlace {
-  readonly policies: PolicySet;
   /** Returns the keys of the backends behind the providers of a backend. */
   readonly behind: (backend: string) => readonly string[];
   /** Rules that lead to the route, parent first; empty for a route of the listener itself. */
@@ -78,7 +85,8 @@ export function explainRoute({ message, name, rules }: CompiledRoute, place: Exp
  * Explains a TCPRoute or TLSRoute. Traffic policies are for requests; what holds for bytes is that a policy of the
  * Gateway or port that fails closed refuses every connection.
  */
-export function explainTcpRoute({ object, backends }: TcpRoute, { listener, outer }: ListenerPlace): ExplainedRoute {
+export function explainTcpRoute({ object, backends }: TcpRoute, place: ListenerPlace): ExplainedRoute {
+  const { listener, outer } = place;
   const closing = [outer[0] ?? [], outer[1] ?? []].map((level, at): ExplainedLevel => ({
     level: OUTER[at] ?? "port",
     policies: level.flatMap(closingPart),
@@ -90,14 +98,48 @@ export function explainTcpRoute({ object, backends }: TcpRoute, { listener, oute
       {
         rule: "0",
         policies: explainPolicies(closing),
-        backends: backends.map(({ backend, weight, invalidReason }) => ({
-          backend,
-          weight,
-          ...(invalidReason === "" ? {} : { refuses: invalidReason }),
-        })),
+        backends: backends.map((backend) => refusingBytes(explainBackend(backend, levelsAbove(outer), place))),
       },
     ],
   };
+}
+
+function levelsAbove(outer: ListenerPlace["outer"]): ExplainedLevel[] {
+  return outer.map((level, at) => ({ level: OUTER[at] ?? "listener", policies: level }));
+}
+
+const BACKEND_SETTINGS: SettingsKind = {
+  field: "spec.backend",
+  collected: COLLECTED_SETTINGS,
+  namesOf: ({ backend }) => settingNames(backend),
+};
+
+/** @param levels those above the backend */
+function explainBackend(
+  { backend, weight, invalidReason }: WeightedBackend,
+  levels: readonly ExplainedLevel[],
+  { policies, backendOf }: Pick<ListenerPlace, "policies" | "backendOf">,
+): ExplainedBackend {
+  if (backend === "" || invalidReason !== "") return { backend, weight, refuses: invalidReason, policies: [] };
+  const message = backendOf(backend);
+  if (message === undefined) return { backend, weight, refuses: "it does not exist", policies: [] };
+  const attached = policies.at(`backend:${backend}`);
+  const closed = attached.find(({ failsClosed }) => failsClosed);
+  const own = { origin: `${printObject(message)} spec.policies`, names: settingNames(message.settings) };
+  return {
+    backend,
+    weight,
+    ...(closed === undefined ? {} : { refuses: `${closed.key.replace("policy/", "GwPolicy ")} is invalid` }),
+    policies: explainSettings([...levels, { level: "backend", policies: attached }], BACKEND_SETTINGS, own),
+  };
+}
+
+/** Settings that decide about requests, and so let no connection of bytes to the backend. */
+const NEEDS_REQUESTS: ReadonlySet<string> = new Set(["authorization", "extAuth"]);
+
+function refusingBytes(explained: ExplainedBackend): ExplainedBackend {
+  const closing = explained.policies.find(({ policy }) => NEEDS_REQUESTS.has(policy));
+  return closing === undefined ? explained : { refuses: `${closing.policy} needs requests`, ...explained };
 }
 
 /** Reduces a policy to what refuses connections. */
@@ -106,10 +148,11 @@ function closingPart(policy: CompiledPolicy): CompiledPolicy[] {
   return [{ ...policy, units: policy.units.filter(({ unit }) => unit.case === "failClosed") }];
 }
 
-function explainRule(link: ChainLink, { policies, outer, via, behind }: ExplainedPlace): ExplainedRule[] {
+function explainRule(link: ChainLink, place: ExplainedPlace): ExplainedRule[] {
+  const { policies, outer, via, behind } = place;
   const { message, info, filters, delegation, backends } = link.compiled;
   const links = [...via, link];
-  const above = outer.map((level, at): ExplainedLevel => ({ level: OUTER[at] ?? "listener", policies: level }));
+  const above = levelsAbove(outer);
   const own = chainLevels(links, policies).map((level, at): ExplainedLevel => {
     const ancestor = via[Math.floor(at / OWN.length)];
     const route = ancestor === undefined ? {} : { route: routeText(ancestor.compiled.info) };
@@ -128,9 +171,22 @@ function explainRule(link: ChainLink, { policies, outer, via, behind }: Explaine
   const keys = [...new Set(backends.map(({ message: { backend } }) => backend))];
   const governed = keys.filter((key) => policies.trafficOf(key).length > 0);
   const others = keys.length === 0 || governed.length < keys.length || delegation !== undefined;
+  const settings = backends
+    .filter(({ message: { backend, invalidReason } }) => backend !== "" && invalidReason === "")
+    .map(({ message: backend }) => explainBackend(backend, [...above, ...own], place))
+    .filter((each) => each.refuses !== undefined || each.policies.length > 0);
+  const settingsOf = (fits: (key: string) => boolean): Pick<ExplainedRule, "backends"> => {
+    const fitting = settings.filter(({ backend }) => fits(backend));
+    return fitting.length === 0 ? {} : { backends: fitting };
+  };
   return [
-    ...governed.map((backend) => ({ ...rule, backend, policies: explain(policies.trafficOf(backend)) })),
-    ...(others ? [{ ...rule, policies: explain([]) }] : []),
+    ...governed.map((backend) => ({
+      ...rule,
+      backend,
+      policies: explain(policies.trafficOf(backend)),
+      ...settingsOf((key) => key === backend),
+    })),
+    ...(others ? [{ ...rule, policies: explain([]), ...settingsOf((key) => !governed.includes(key)) }] : []),
     ...keys.flatMap((key) => behind(key).flatMap((backend) => explainBehind(rule, { key, backend, policies }))),
   ];
 }

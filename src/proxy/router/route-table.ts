@@ -125,7 +125,7 @@ export class RouteTable {
    * routes delegate to them.
    * @param name "namespace/name"
    */
-  explain(name: string): ExplainedRoute[] {
+  explain(name: string, backendOf: ExplainedPlace["backendOf"]): ExplainedRoute[] {
     const { policies, backends } = this.#options;
     const behind = (key: string): readonly string[] => backends.behind(key);
     return [...this.#routes].flatMap(([key, { route }]) =>
@@ -133,7 +133,7 @@ export class RouteTable {
         ? []
         : this.#waysTo(key).flatMap((via) =>
             this.#outerOf(via[0]?.routeKey ?? key).map((outer) =>
-              explainRoute(route, { ...outer, policies, behind, via }),
+              explainRoute(route, { ...outer, policies, backendOf, behind, via }),
             ),
           ),
     );

@@ -29,6 +29,7 @@ type Target = NonNullable<MessageInitShape<typeof PolicySchema>["targets"]>[numb
 
 const ROUTE = "httproute/default/r";
 const ON_GATEWAY: Target = { target: { case: "gateway", value: "default/gw" } };
+const ON_BACKEND: Target = { target: { case: "backend", value: "backend/default/b" } };
 const ON_ROUTE: Target = { target: { case: "route", value: ROUTE } };
 
 function edit(part: "request" | "response", value: string): Unit {
@@ -161,8 +162,8 @@ test("a TCPRoute and a TLSRoute are explained with their backends, and with the 
   const plane = await startDataPlane([listener(), ...routes, staticBackend("b", 1), traffic]);
   t.after(() => plane.proxy.close());
   const backends = [
-    { backend: "backend/default/b", weight: 3 },
-    { backend: "", weight: 1, refuses: "Service default/x does not exist" },
+    { backend: "backend/default/b", weight: 3, policies: [] },
+    { backend: "", weight: 1, refuses: "Service default/x does not exist", policies: [] },
   ];
   const expected = (policies: unknown[]) =>
     kinds.map((kind) => ({
@@ -178,4 +179,69 @@ test("a TCPRoute and a TLSRoute are explained with their backends, and with the 
     await plane.proxy.explain("default/db"),
     expected([{ policy: "failClosed", preRouting: false, from, lost: [] }]),
   );
+  const asks = policy("asks", { targets: [ON_BACKEND], backend: { authorization: { rules: [] } } });
+  await plane.proxy.apply({ set: [asks], removed: [] });
+  const [raw] = await plane.proxy.explain("default/db");
+  assert.equal(raw?.rules[0]?.backends?.[0]?.refuses, "authorization needs requests");
+});
+
+const HTTP = { http: { requestTimeoutMs: 1000 } };
+
+test("the settings of a backend are explained with their winners and losers", async (t) => {
+  const resources = [
+    listener(),
+    route("r", [to("b")]),
+    staticBackend("b", 1, { tcp: { connectTimeoutMs: 9000 } }),
+    policy("wide", {
+      targets: [ON_GATEWAY],
+      backend: { ...HTTP, tcp: { connectTimeoutMs: 5000 }, authorization: { rules: [] } },
+    }),
+    policy("mid", { targets: [ON_ROUTE], backend: { ...HTTP, authorization: { rules: [] } } }),
+    policy("old", {
+      createdAtMs: 1n,
+      targets: [ON_BACKEND],
+      backend: { ...HTTP, ai: { modelAliases: { a: "b" } } },
+    }),
+    policy("young", { createdAtMs: 2n, targets: [ON_BACKEND], backend: { ...HTTP, ai: { promptCaching: {} } } }),
+  ];
+  const plane = await startDataPlane(resources);
+  t.after(() => plane.proxy.close());
+  const from = (level: string, name: string, field: string) => ({
+    level,
+    origin: `GwPolicy default/${name} spec.backend.${field}`,
+  });
+  const own = { level: "own", origin: "GwBackend default/b spec.policies.tcp" };
+  const old = from("backend", "old", "http");
+  const policies = [
+    { policy: "ai.modelAliases", from: [from("backend", "old", "ai.modelAliases")], lost: [] },
+    { policy: "ai.promptCaching", from: [from("backend", "young", "ai.promptCaching")], lost: [] },
+    {
+      policy: "authorization",
+      from: [from("gateway", "wide", "authorization"), from("route", "mid", "authorization")],
+      lost: [],
+    },
+    {
+      policy: "http",
+      from: [old],
+      lost: [
+        { ...from("gateway", "wide", "http"), to: from("route", "mid", "http"), reason: "moreSpecific" },
+        { ...from("route", "mid", "http"), to: old, reason: "moreSpecific" },
+        { ...from("backend", "young", "http"), to: old, reason: "older" },
+      ],
+    },
+    {
+      policy: "tcp",
+      from: [own],
+      lost: [{ ...from("gateway", "wide", "tcp"), to: own, reason: "moreSpecific" }],
+    },
+  ];
+  const [explained] = await plane.proxy.explain("default/r");
+  assert.deepEqual(explained?.rules, [
+    { rule: "0", policies: [], backends: [{ backend: "backend/default/b", weight: 1, policies }] },
+  ]);
+  const bad = policy("bad", { targets: [ON_BACKEND], units: [{ unit: { case: undefined } }] });
+  await plane.proxy.apply({ set: [bad], removed: [] });
+  const [closed] = await plane.proxy.explain("default/r");
+  assert.equal(closed?.rules[0]?.backends?.[0]?.refuses, "GwPolicy default/bad is invalid");
+  assert.equal((await call(plane.url)).status, 500);
 });

@@ -78,6 +78,10 @@ async function startPlane(t: TestContext, token?: string): Promise<Plane> {
         ],
       }),
     ),
+    policy("calls", {
+      targets: [{ target: { case: "gateway", value: "default/gw" } }],
+      backend: { tcp: { connectTimeoutMs: 5000 } },
+    }),
     policy("edit", { targets: [{ target: { case: "route", value: "httproute/default/shop" } }], units }),
   ]);
   t.after(() => proxy.close());
@@ -120,7 +124,7 @@ test("config all, config backends, log and explain ask the pods of a Gateway ove
   const options = { kubeconfig, proxyAdminPort: adminPort };
   const summary = recordTerminal();
   await showConfig(undefined, { ...options, output: "short" }, summary);
-  assert.match(summary.printed(), /^SECTION +COUNT\nbinds +1\nlisteners +1\nroutes +2\npolicies +1\nbackends +1\n/);
+  assert.match(summary.printed(), /^SECTION +COUNT\nbinds +1\nlisteners +1\nroutes +2\npolicies +2\nbackends +1\n/);
   assert.ok(
     asked.some((path) => path.startsWith(`${PODS}?labelSelector=gateway.networking.k8s.io%2Fgateway-name%3Dedge`)),
   );
@@ -151,6 +155,8 @@ test("config all, config backends, log and explain ask the pods of a Gateway ove
   rule 0
     no policies
     to backend/default/svc (weight 2)
+    - tcp
+      from GwPolicy default/calls spec.backend.tcp (gateway)
     to no backend (weight 1): refused, no such Service
 `,
   );
