@@ -53,6 +53,8 @@ function admin(): string {
     "`ai.promptGuard`, …) with `from` and `lost` as above, and `refuses` when everything sent to it is refused. The level `own` is the",
     "backend itself, which wins. Settings of single providers and targets are not listed.",
     "",
+    "A route has `frontend` where settings govern the connections of the listener's port, in the form of `policies` of a backend.",
+    "",
     "A TCPRoute or TLSRoute has the rule `0` with all its `backends`; settings about requests have no effect on their connections.",
     "Traffic policies are for requests, so its `policies` are only those of the Gateway or port that refuse all connections because they",
     "are invalid.",

@@ -52,8 +52,16 @@ export async function explainRoute(text: string, options: ExplainOptions, termin
 
 function printRoutes(routes: readonly Json[]): string {
   return routes
-    .map((route) => `${plain(String(route["route"]))} on ${plain(String(route["listener"]))}\n${printRules(route)}`)
+    .map(
+      (route) =>
+        `${plain(String(route["route"]))} on ${plain(String(route["listener"]))}\n${printFrontend(route)}${printRules(route)}`,
+    )
     .join("\n");
+}
+
+function printFrontend({ frontend }: Json): string {
+  const settings = listOf(frontend).map((setting) => printPolicy(setting, "-"));
+  return settings.length === 0 ? "" : `  connections\n${settings.join("")}`;
 }
 
 function printRules({ rules }: Json): string {

@@ -3,7 +3,7 @@
  * For each member, the policy for the port wins over the one for the Gateway, and the older policy wins within a level
  * (GEP-713). The rules of networkAuthorization are collected from all of them.
  */
-import type { FrontendSettings } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { FrontendSettingsSchema, type FrontendSettings } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Scope } from "../../cel/scope.ts";
 import { checkTls, compileFrontend, type Frontend } from "./frontend.ts";
 import type { Env } from "./peer.ts";
@@ -18,6 +18,20 @@ type Expressions = Pick<PolicySet, "expression">;
 
 /** Members that come whole from the most specific policy that sets them; networkAuthorization is merged instead. */
 type Exclusive = Exclude<Extract<keyof FrontendSettings, string>, `$${string}` | "networkAuthorization">;
+
+/** Names of settings of which the rules of all policies count. */
+export const COLLECTED_FRONTEND: ReadonlySet<string> = new Set(["networkAuthorization"]);
+
+const MEMBERS = FrontendSettingsSchema.fields.map(
+  ({ localName }) => localName as Exclude<keyof FrontendSettings, `$${string}`>,
+);
+
+/** Returns the names, as users write them, of the members that are set; each is merged by itself. */
+export function frontendNames(settings: FrontendSettings | undefined): string[] {
+  if (settings === undefined) return [];
+  const names = MEMBERS.filter((name) => settings[name] !== undefined);
+  return names.map((name) => (name === "keepalive" ? "tcp.keepalive" : name));
+}
 
 /** @throws ConfigError when no connection could be accepted with these settings */
 export function checkFrontend(settings: FrontendSettings | undefined, policies: Expressions): void {

@@ -1,7 +1,8 @@
 /**
  * Explains for operators (`/explain` of the admin server) which policy supplies each setting, where settings of several
  * levels are merged one by one: the most specific level wins, within a level the oldest policy, and rules of
- * authorization are collected. `backends/settings.ts` merges those of backends in the same way.
+ * authorization are collected. `backends/settings.ts` merges those of backends
+ * in the same way, and `listeners/frontends.ts` those of connections.
  */
 import { compare } from "../../lib/compare.ts";
 import type { CompiledPolicy } from "../policies/policy-set.ts";

@@ -8,6 +8,7 @@ import { explainPolicies, type ExplainedLevel, type ExplainedPolicy } from "../p
 import { explainSettings, type ExplainedSetting, type SettingsKind } from "../pipeline/explain-settings.ts";
 import { printObject } from "../backends/auth/place.ts";
 import { COLLECTED_SETTINGS, settingNames } from "../backends/settings.ts";
+import { COLLECTED_FRONTEND, frontendNames } from "../listeners/frontends.ts";
 import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
 import { chainLevels, type ChainLink } from "./bind-chain.ts";
 import { inlineOf } from "./bind-rule.ts";
@@ -19,6 +20,8 @@ export interface ExplainedRoute {
   readonly listener: string;
   /** The rules that delegate to the route, parent first, such as "HTTPRoute infra/parent rule 0". */
   readonly via?: readonly string[];
+  /** How the port of the listener takes connections: the settings by name, and which policies supply them. */
+  readonly frontend?: readonly ExplainedSetting[];
   readonly rules: readonly ExplainedRule[];
 }
 
@@ -77,6 +80,7 @@ export function explainRoute({ message, name, rules }: CompiledRoute, place: Exp
     route: `${message.object?.kind ?? "HTTPRoute"} ${name}`,
     listener,
     ...(via.length === 0 ? {} : { via: via.map(({ compiled: { info } }) => `${routeText(info)} rule ${info.rule}`) }),
+    ...frontendOf(place),
     rules: rules.flatMap((rule) => explainRule({ routeKey: message.key, compiled: rule }, place)),
   };
 }
@@ -94,6 +98,7 @@ export function explainTcpRoute({ object, backends }: TcpRoute, place: ListenerP
   return {
     route: `${object?.kind ?? "TCPRoute"} ${object?.namespace ?? ""}/${object?.name ?? ""}`,
     listener,
+    ...frontendOf(place),
     rules: [
       {
         rule: "0",
@@ -106,6 +111,18 @@ export function explainTcpRoute({ object, backends }: TcpRoute, place: ListenerP
 
 function levelsAbove(outer: ListenerPlace["outer"]): ExplainedLevel[] {
   return outer.map((level, at) => ({ level: OUTER[at] ?? "listener", policies: level }));
+}
+
+const FRONTEND_SETTINGS: SettingsKind = {
+  field: "spec.frontend",
+  collected: COLLECTED_FRONTEND,
+  namesOf: ({ frontend }) => frontendNames(frontend),
+};
+
+/** Explains the settings of the port; they come from the Gateway and the port, never from a listener. */
+function frontendOf({ outer }: ListenerPlace): Pick<ExplainedRoute, "frontend"> {
+  const frontend = explainSettings(levelsAbove(outer.slice(0, 2)), FRONTEND_SETTINGS);
+  return frontend.length === 0 ? {} : { frontend };
 }
 
 const BACKEND_SETTINGS: SettingsKind = {

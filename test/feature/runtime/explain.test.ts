@@ -245,3 +245,46 @@ test("the settings of a backend are explained with their winners and losers", as
   assert.equal(closed?.rules[0]?.backends?.[0]?.refuses, "GwPolicy default/bad is invalid");
   assert.equal((await call(plane.url)).status, 500);
 });
+
+const ON_PORT: Target = { target: { case: "gateway", value: "default/gw" }, port: 80 };
+
+test("the settings of connections are explained: the port wins over the Gateway, and all rules of the network count", async (t) => {
+  const denial = { action: AuthorizationAction.DENY, expressions: ["source.port == 1"] };
+  const networkAuthorization = { rules: [denial] };
+  const frontend = { http: { maxBufferBytes: 9000 } };
+  const plane = await startDataPlane([
+    listener(),
+    route("r", [to("b")]),
+    staticBackend("b", 1),
+    policy("wide", {
+      targets: [ON_GATEWAY],
+      frontend: { ...frontend, keepalive: { timeMs: 1000 }, networkAuthorization },
+    }),
+    policy("old", { createdAtMs: 1n, targets: [ON_PORT], frontend: { ...frontend, networkAuthorization } }),
+    policy("young", { createdAtMs: 2n, targets: [ON_PORT], frontend }),
+  ]);
+  t.after(() => plane.proxy.close());
+  const from = (level: string, name: string, field: string) => ({
+    level,
+    origin: `GwPolicy default/${name} spec.frontend.${field}`,
+  });
+  const old = from("port", "old", "http");
+  const [explained] = await plane.proxy.explain("default/r");
+  assert.deepEqual(explained?.frontend, [
+    {
+      policy: "http",
+      from: [old],
+      lost: [
+        { ...from("gateway", "wide", "http"), to: old, reason: "moreSpecific" },
+        { ...from("port", "young", "http"), to: old, reason: "older" },
+      ],
+    },
+    {
+      policy: "networkAuthorization",
+      from: [from("gateway", "wide", "networkAuthorization"), from("port", "old", "networkAuthorization")],
+      lost: [],
+    },
+    { policy: "tcp.keepalive", from: [from("gateway", "wide", "tcp.keepalive")], lost: [] },
+  ]);
+  assert.deepEqual(explained.rules, [{ rule: "0", policies: [] }]);
+});

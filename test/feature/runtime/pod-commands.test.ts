@@ -81,6 +81,7 @@ async function startPlane(t: TestContext, token?: string): Promise<Plane> {
     policy("calls", {
       targets: [{ target: { case: "gateway", value: "default/gw" } }],
       backend: { tcp: { connectTimeoutMs: 5000 } },
+      frontend: { http: { maxBufferBytes: 1_000_000 } },
     }),
     policy("edit", { targets: [{ target: { case: "route", value: "httproute/default/shop" } }], units }),
   ]);
@@ -152,6 +153,9 @@ test("config all, config backends, log and explain ask the pods of a Gateway ove
   assert.equal(
     raw.printed(),
     `TCPRoute default/db on ${LISTENER}
+  connections
+    - http
+      from GwPolicy default/calls spec.frontend.http (gateway)
   rule 0
     no policies
     to backend/default/svc (weight 2)
