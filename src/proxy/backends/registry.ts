@@ -255,11 +255,8 @@ export class BackendRegistry {
   }
 
   #compileDestination(message: Backend, settings: BackendSettings, deps: BackendDeps): Destination {
-    return compileDestination(message, settings, {
-      ...deps,
-      endpoints: () => this.endpointsOf(message.key),
-      replica: this.#options.replica,
-    });
+    const balanced = { ...deps, endpoints: () => this.endpointsOf(message.key), replica: this.#options.replica };
+    return compileDestination(message, settings, balanced);
   }
 
   #deps(message: Backend, outer: BackendHandle["outer"]): BackendDeps {

@@ -10,7 +10,6 @@ import type { Exchange } from "../exchange/exchange.ts";
 import type { ChatFormat, FormatForm, LlmRequest, PrintedRequest } from "./formats/chat-format.ts";
 import { askForUsage } from "./formats/completions/stream-options.ts";
 import { ProxyError } from "../exchange/errors.ts";
-import type { JsonObject } from "./shared/json.ts";
 import { chainForms, type OperationForm } from "./shared/operation-form.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { ProviderCall } from "./providers/provider.ts";

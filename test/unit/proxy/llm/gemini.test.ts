@@ -11,7 +11,7 @@ import { completions } from "../../../../src/proxy/llm/formats/completions/index
 import { gemini } from "../../../../src/proxy/llm/formats/gemini/index.ts";
 import { modelOf, readNativePath } from "../../../../src/proxy/llm/shared/native-path.ts";
 import { printSchema } from "../../../../src/proxy/llm/formats/gemini/print-schema.ts";
-import { parseObject, type JsonObject } from "../../../../src/proxy/llm/shared/json.ts";
+import { listOf, objectOf, parseObject, type JsonObject } from "../../../../src/proxy/llm/shared/json.ts";
 import { NO_LEDGER, readBody, streamFrom } from "../../../support/gateway/llm-harness.ts";
 import { translateStream } from "../../../../src/proxy/llm/stream/bodies.ts";
 import { assertProperty } from "../../../support/fixtures/seed.ts";
@@ -339,6 +339,13 @@ test("a schema with references of any form is printed in bounded size with the k
     }),
     SEED,
   );
+});
+
+test("a schema that is an option of itself ends long before the stack does", () => {
+  let printed = objectOf(printSchema({ anyOf: [{ type: "string" }, { allOf: [{ $ref: "#" }] }] }));
+  let levels = 0;
+  for (; printed !== undefined; levels++) printed = objectOf(listOf(printed["anyOf"])[1]);
+  assert.ok(levels > 10 && levels < 300, `${levels} levels`);
 });
 
 test("references that double at each level, or that follow each other in a long chain, do not exhaust the gateway", () => {

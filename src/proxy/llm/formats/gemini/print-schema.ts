@@ -29,6 +29,8 @@ const FORMATS: ReadonlySet<string> = new Set(["enum", "date-time"]);
 const MAX_NODES = 5000;
 /** Longest chain of references that is followed. */
 const MAX_REFERENCES = 64;
+/** Most levels of printed schemas, one in another; the stack would end at some thousand. */
+const MAX_DEPTH = 200;
 
 export function printSchema(schema: JsonObject): JsonObject {
   return new SchemaPrinter(schema).print();
@@ -40,6 +42,7 @@ class SchemaPrinter {
   readonly #active = new Set<string>();
   readonly #kept = new Set<string>();
   #nodes = 0;
+  #depth = 0;
 
   constructor(root: JsonObject) {
     this.#root = root;
@@ -65,7 +68,16 @@ class SchemaPrinter {
     return printed;
   }
 
+  /** Deeper than any model reads, a schema that names itself allows everything. */
   #schema(schema: JsonObject): JsonObject {
+    if (this.#depth >= MAX_DEPTH) return {};
+    this.#depth++;
+    const printed = this.#keywords(schema);
+    this.#depth--;
+    return printed;
+  }
+
+  #keywords(schema: JsonObject): JsonObject {
     this.#nodes++;
     const ref = stringOf(schema["$ref"]);
     if (ref !== undefined) return this.#reference(ref, schema);
