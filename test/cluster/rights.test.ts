@@ -72,8 +72,9 @@ function manifests(): object[] {
     gateway("one", "gwproxy"),
     gateway("each", "gwproxy"),
     object("v1", "Service", "web", { ports: [{ port: 80 }] }),
-    object(GATEWAY, "HTTPRoute", "http", { parentRefs, rules: [{ backendRefs }] }),
-    object(GATEWAY, "GRPCRoute", "grpc", { parentRefs, rules: [{ backendRefs }] }),
+    object(GATEWAY, "HTTPRoute", "http", { parentRefs, hostnames: ["web.test"], rules: [{ backendRefs }] }),
+    // Without a host it would take that of the others, which are then not accepted.
+    object(GATEWAY, "GRPCRoute", "grpc", { parentRefs, hostnames: ["grpc.test"], rules: [{ backendRefs }] }),
     object(GATEWAY, "TCPRoute", "tcp", { parentRefs, rules: [{ backendRefs }] }),
     object(GATEWAY, "TLSRoute", "tls", { parentRefs, hostnames: ["a.test"], rules: [{ backendRefs }] }),
     object(GATEWAY, "ListenerSet", "more", {
@@ -89,7 +90,7 @@ function manifests(): object[] {
       targetPorts: [{ number: 8000 }],
       endpointPickerRef: { name: "web", port: { number: 80 } },
     }),
-    object(GATEWAY, "HTTPRoute", "llama", { parentRefs, rules: [{ backendRefs: [pool] }] }),
+    object(GATEWAY, "HTTPRoute", "llama", { parentRefs, hostnames: ["llama.test"], rules: [{ backendRefs: [pool] }] }),
     object(OURS, "GwBackend", "gone", { static: { host: "web.test", port: 80 } }),
     object(OURS, "GwModel", "small", { parentRefs, match: { model: "small" }, provider: "llma" }),
     object(OURS, "GwPolicy", "patient", {
