@@ -232,7 +232,9 @@ async function leader(node: Node): Promise<string> {
 /** Waits for the status that only the leader writes: the latest edit of the route is accepted. */
 async function generationIsServed(node: Node): Promise<void> {
   await eventually(async () => {
-    const { metadata, status } = JSON.parse(await node.kubectl(["get", "httproute", "hello", "-o", "json"])) as Observed;
+    const { metadata, status } = JSON.parse(
+      await node.kubectl(["get", "httproute", "hello", "-o", "json"]),
+    ) as Observed;
     assert.equal(status.parents[0]?.conditions[0]?.observedGeneration, metadata.generation);
   });
 }

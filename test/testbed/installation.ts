@@ -58,5 +58,8 @@ export async function installCharts(
 export async function changeRelease(node: Node, action: "install" | "upgrade", values: Values = {}): Promise<void> {
   const chart = join(ROOT, "chart/gwproxy");
   const wait = ["--wait", "--timeout", "180s"];
-  await runHelm(node, [action, "gwproxy", chart, "--values", "-", ...wait], { ...values, controller: { ...CONTROLLER, ...values.controller } });
+  await runHelm(node, [action, "gwproxy", chart, "--values", "-", ...wait], {
+    ...values,
+    controller: { ...CONTROLLER, ...values.controller },
+  });
 }
