@@ -2,9 +2,9 @@
  * Masks secrets in what a support bundle holds. `gwproxy collect` passes everything through it.
  *
  * Where the schema of a kind says which fields are secrets, those are masked, whatever they hold. Secrets and ConfigMaps
- * keep the names of their entries alone: nothing says what an entry holds. Variables of containers and header fields
- * are masked by their shape in every kind. Members of kinds without a schema here are judged by their names, and all
- * text by its form.
+ * keep the names of their entries alone: nothing says what an entry holds. Variables and arguments of containers, and
+ * header fields, are masked by their shape in every kind. Members of kinds without a schema here are judged by their
+ * names, and all text by its form.
  */
 import { SECRETS } from "../../../generated/secrets.ts";
 import { GATEWAY_GROUP } from "../../api/refs.ts";
@@ -75,6 +75,7 @@ function maskMembers(value: unknown, place: Place): unknown {
   // Also where the value has another type than the schema says: the API server may hold objects of an older schema.
   if (paths.some((path) => path.length === 0)) return MASK;
   if (typeof value === "string") return isSecret ? MASK : maskText(value);
+  if (Array.isArray(value) && ARGUMENTS.has(member)) return maskArguments(value, place);
   if (Array.isArray(value))
     return value.map((item: unknown) => maskMembers(item, { paths: below(paths, "*"), isNamed, member }));
   if (!isRecord(value)) return value;
@@ -87,6 +88,25 @@ function maskMembers(value: unknown, place: Place): unknown {
         return [name, maskMembers(inner, { paths: below(paths, name), isNamed, isSecret: isOwnSecret, member: name })];
       }),
   );
+}
+
+/** Members that hold a command line: of a container, and of a program that an object starts. */
+const ARGUMENTS: ReadonlySet<string> = new Set(["args", "command"]);
+/** A flag whose value is a secret by its name, with what follows `=`. A name that ends in `-file` names a path. */
+const SECRET_FLAG = /^(-{1,2}[\w.-]*?(?:key|token|password|passwd|secret)s?)(=[\s\S]*)?$/i;
+
+/** Masks the values of flags that are named as secrets, both `--token=VALUE` and `--token VALUE`. */
+function maskArguments(values: readonly unknown[], { paths = [], isNamed, member = "" }: Place): unknown[] {
+  const flagOf = (value: unknown): RegExpExecArray | null =>
+    typeof value === "string" ? SECRET_FLAG.exec(value) : null;
+  return values.map((value, at) => {
+    const [, flag = "", given] = flagOf(value) ?? [];
+    if (given !== undefined) return `${flag}=${MASK}`;
+    const [, before = "", ownValue] = flagOf(values[at - 1]) ?? [];
+    const isFlag = typeof value === "string" && value.startsWith("--");
+    if (before !== "" && ownValue === undefined && !isFlag) return MASK;
+    return maskMembers(value, { paths: below(paths, "*"), isNamed, member });
+  });
 }
 
 /** Returns whether a member is a secret by the shape of the object that it belongs to, in any kind. */

@@ -49,6 +49,27 @@ const HOSTILE: readonly (readonly [what: string, groupKind: string, object: obje
     "/Pod",
     { spec: { containers: [{ name: KEPT, env: [{ name: "A", value: HIDDEN }] }] } },
   ],
+  ...[
+    ["--session-key", HIDDEN],
+    [`--session-key=${HIDDEN}`],
+    ["--admin-token", HIDDEN],
+    [`-dbPassword=${HIDDEN}\nand ${HIDDEN}`],
+    ["--client-secret", HIDDEN],
+    ["--secret", `-${HIDDEN}`],
+  ].map((args): (typeof HOSTILE)[number] => [
+    `arguments ${args.join(" ")}`,
+    "/Pod",
+    { spec: { containers: [{ args: [...args, KEPT] }, { command: ["run", ...args] }] } },
+  ]),
+  [
+    "an argument of an overlay",
+    "gwproxy.dev/GwParameters",
+    {
+      spec: {
+        deployment: { spec: { template: { spec: { containers: [{ name: KEPT, args: ["--token", HIDDEN] }] } } } },
+      },
+    },
+  ],
   [
     "a variable of an overlay",
     "gwproxy.dev/GwParameters",
@@ -75,6 +96,13 @@ test("masks go by the schema of a kind, whatever stands in its fields", () => {
   assert.deepEqual(maskObject(limits, "gwproxy.dev/GwPolicy"), limits, "a field whose name alone sounds like a secret");
   const own = { spec: { containers: [{ env: [{ name: "GWPROXY_XDS_MODE", value: "tls" }] }] } };
   assert.deepEqual(maskObject(own, "/Pod"), own);
+  const paths = ["proxy", "--admin-token-file", "/t", "--xds-tls-key=/k", "--token", "--log-level=info", "x"];
+  const masked = ["proxy", "--admin-token-file", "/t", "--xds-tls-key=<redacted>", "--token", "--log-level=info", "x"];
+  assert.deepEqual(
+    maskObject({ args: paths }, "/Pod"),
+    { args: masked },
+    "arguments of flags that are no secrets stay",
+  );
   const named = {
     apiVersion: "gwproxy.dev/v1alpha1",
     kind: "GwBackend",
