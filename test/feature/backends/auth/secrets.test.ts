@@ -1,6 +1,7 @@
 /**
  * Secrets of every kind of `auth`, with random values, appear nowhere that a person or another service reads: logs at
- * `trace`, access logs, answers, dumps, metrics, spans, and what is said about objects that cannot be used.
+ * `trace`, access logs, answers, every path of the admin server, metrics, spans, and what is said about objects that
+ * cannot be used.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -10,8 +11,10 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
+import { gunzipSync } from "node:zlib";
 import fc from "fast-check";
-import { call } from "../../../support/clients/http.ts";
+import { ADMIN_PATHS } from "../../../../src/admin/paths/index.ts";
+import { call, type Answer } from "../../../support/clients/http.ts";
 import { freePorts } from "../../../support/fixtures/free-ports.ts";
 import { assertProperty } from "../../../support/fixtures/seed.ts";
 import { Secrets, secretBlocks } from "../../../support/gateway/auth-secrets.ts";
@@ -36,6 +39,55 @@ async function startSink(context: ProofContext): Promise<{ readonly port: number
     server.close();
   });
   return { port: (server.address() as AddressInfo).port, received };
+}
+
+/** Reads the answer of an admin path; profiles are unpacked. */
+async function read(url: string): Promise<string> {
+  const response = await fetch(url);
+  assert.equal(response.status, 200, url);
+  const bytes = Buffer.from(await response.arrayBuffer());
+  return (bytes.readUInt16BE(0) === GZIP ? gunzipSync(bytes) : bytes).toString("latin1");
+}
+
+/** Reads the steps of a request that is sent as soon as the watch is there. */
+async function traced(url: string, send: () => Promise<unknown>): Promise<string> {
+  const response = await fetch(url);
+  assert.ok(response.body !== null, url);
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of response.body) {
+    if (chunks.push(chunk) === 1) await send();
+  }
+  return Buffer.concat(chunks).toString("latin1");
+}
+
+/** First bytes of a gzip file (RFC 1952 2.3.1). */
+const GZIP = 0x1f8b;
+/** What a path needs to be asked; the others are asked as they are, new ones too. */
+const QUERIES: Readonly<Record<string, string | undefined>> = {
+  "/debug/pprof/heap": "?seconds=1",
+  "/debug/pprof/profile": "?seconds=1",
+};
+
+/**
+ * Returns the answers of all admin paths but the one that ends the process.
+ * @param send sends a request to the route of this name
+ */
+async function askAdmin(
+  origin: string,
+  routes: readonly string[],
+  send: (name: string) => Promise<unknown>,
+): Promise<Record<string, string>> {
+  const answers: Record<string, string> = { "/": await read(`${origin}/`) };
+  for (const path of Object.keys(ADMIN_PATHS).filter((name) => name !== "/quitquitquit")) {
+    const texts: string[] = [];
+    if (path === "/explain")
+      for (const name of routes) texts.push(await read(`${origin}${path}?route=default/${name}`));
+    else if (path === "/debug/trace")
+      for (const name of routes) texts.push(await traced(origin + path, () => send(name)));
+    else texts.push(await read(`${origin}${path}${QUERIES[path] ?? ""}`));
+    answers[path] = texts.join("\n");
+  }
+  return answers;
 }
 
 async function checkRun(context: ProofContext, seed: number): Promise<void> {
@@ -85,12 +137,15 @@ spec: {static: {host: 127.0.0.1, port: ${echo.port}}, policies: {auth: ${block}}
   );
   await gwproxy.printed(`:${port} for Gateway default/gw`);
 
+  const send = (name: string, round: string, method = "GET"): Promise<Answer> => {
+    const headers = { authorization: `Bearer ${secrets.make(`${round} token of the client of ${name}`)}` };
+    return call(`http://127.0.0.1:${port}/${name}`, { method, headers });
+  };
   const answers: string[] = [];
   for (const round of ["good", "failing"]) {
     isFailing = round === "failing";
     for (const name of Object.keys(auth)) {
-      const headers = { authorization: `Bearer ${secrets.make(`${round} token of the client of ${name}`)}` };
-      const { status, body } = await call(`http://127.0.0.1:${port}/${name}`, { headers });
+      const { status, body } = await send(name, round);
       if (status !== 200) answers.push(body);
     }
   }
@@ -99,12 +154,13 @@ spec: {static: {host: 127.0.0.1, port: ${echo.port}}, policies: {auth: ${block}}
   for (const what of ["inline key", "session token", "token of /token", "token of /as"])
     assert.ok(arrived.includes(what), `${what} is used`);
 
-  const dump = async (url: string): Promise<string> => (await call(url)).body;
   const places: Readonly<Record<string, string>> = {
     answers: answers.join("\n"),
-    "config dump": await dump(`http://127.0.0.1:${admin}/config_dump`),
-    metrics: await dump(`http://127.0.0.1:${metrics}/metrics`),
+    // The steps show bodies, and the echo's would repeat what it got.
+    ...(await askAdmin(`http://127.0.0.1:${admin}`, Object.keys(auth), (name) => send(name, "traced", "HEAD"))),
+    metrics: await read(`http://127.0.0.1:${metrics}/metrics`),
   };
+  assert.match(places["/debug/trace"] ?? "", /"authorization"/i, "the steps name the fields of requests");
   await gwproxy.kill("SIGTERM");
   const exported = Buffer.concat(sink.received).toString("latin1");
   for (const [place, text] of Object.entries({ ...places, exported, logs: gwproxy.output() })) {
