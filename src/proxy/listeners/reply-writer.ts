@@ -46,7 +46,15 @@ export class ReplyWriter implements BodySink {
     } else {
       this.#body = whole;
       whole.read(this);
+      // Usually the first piece is here and leaves together with the head. Otherwise the head does not wait for it: a
+      // client of an event stream learns that it is connected before something happens.
+      if (this.bytes === 0 && this.#body !== undefined && this.#encoder.flush !== undefined)
+        setImmediate(this.#flush.bind(this));
     }
+  }
+
+  #flush(): void {
+    if (this.bytes === 0 && this.#body !== undefined && !this.#encoder.gone) this.#encoder.flush?.();
   }
 
   /** Writes the head and switches to the tunnel. @throws as `write` */

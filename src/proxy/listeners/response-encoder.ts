@@ -16,6 +16,8 @@ export interface ResponseEncoder {
   end(body?: Buffer): void;
   /** See BodySink: the encoder returns written chunks to the block pool. */
   readonly givesBlocks?: boolean;
+  /** Sends the head before there is something of the body. Absent where `head` sends it at once. */
+  flush?(): void;
   /** @returns false when the next chunk should wait for `onDrain` */
   write(chunk: Buffer): boolean;
   /** @param raw alternating names and values; called after `head` and before `end` */

@@ -39,6 +39,25 @@ test("an event stream arrives event by event, before the upstream has ended it",
   }
 });
 
+test("the head of a stream arrives before its first event", async () => {
+  let first: (() => void) | undefined;
+  const upstream = await startUpstream((_request, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.flushHeaders();
+    first = () => response.end("data: 1\n\n");
+  });
+  const plane = await planeTo(upstream.port);
+  const client = rawClient(plane.port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  try {
+    await client.until(/^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n$/);
+    first?.();
+    await client.until(/\r\n\r\n9\r\ndata: 1\n\n\r\n0\r\n\r\n$/);
+  } finally {
+    plane.proxy.close();
+    await upstream.close();
+  }
+});
+
 test("a slow client holds the upstream back and still gets every byte", async () => {
   const size = 64 * 1024 * 1024;
   let written = 0;

@@ -46,6 +46,10 @@ export class Http1ResponseEncoder implements ResponseEncoder {
     else this.#response.end(body);
   }
 
+  flush(): void {
+    this.#response.flushHeaders();
+  }
+
   write(chunk: Buffer): boolean {
     const response = this.#response;
     const more = chunk.length < SMALL_CHUNK_BYTES ? this.#writeText(chunk.toString("latin1")) : this.#writeBytes(chunk);
