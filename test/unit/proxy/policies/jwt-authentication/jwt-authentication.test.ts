@@ -101,9 +101,11 @@ test("a token that was seen passes at once, and a claim named like the raw token
 
 test("a seen token stops passing when it expires", async (t) => {
   const policy = compile();
+  // The clock stands still between the steps, so that none of them depends on how long another takes.
+  t.mock.timers.enable({ apis: ["Date"], now: Date.now() });
   const token = await issuer.token({ exp: nowSeconds() + 10 });
   await pass(policy, token);
-  t.mock.timers.enable({ apis: ["Date"], now: Date.now() + 69_000 });
+  t.mock.timers.setTime(Date.now() + 69_000);
   await pass(policy, token);
   t.mock.timers.setTime(Date.now() + 3_000);
   assert.equal(await refused(policy, token), "jwt_invalid");
