@@ -29,6 +29,7 @@ const LIMIT = 65_536;
 
 interface Setup {
   readonly texts?: FormatTexts;
+  readonly builtin?: BuiltinPattern;
   readonly scope?: readonly GuardScope[];
   /** A service to ask in place of the pattern. */
   readonly callout?: Callout;
@@ -37,9 +38,15 @@ interface Setup {
 
 function guard(
   source: BodyStream,
-  { texts = completionsTexts, scope = [GuardScope.MESSAGES], callout, limit = LIMIT }: Setup = {},
+  {
+    texts = completionsTexts,
+    builtin = BuiltinPattern.SSN,
+    scope = [GuardScope.MESSAGES],
+    callout,
+    limit = LIMIT,
+  }: Setup = {},
 ): BodyStream {
-  const regex = create(RegexGuardSchema, { builtins: [BuiltinPattern.SSN] });
+  const regex = create(RegexGuardSchema, { builtins: [builtin] });
   const webhook = create(WebhookGuardSchema);
   const policy = create(PromptGuardSchema, {
     streaming: true,
@@ -77,17 +84,57 @@ async function checked(pieces: readonly string[], setup?: Setup): Promise<string
 
 test("a match is found at every offset of a window, however events and chunks divide it", async () => {
   const filler = "word ".repeat(260);
-  for (let offset = 0; offset <= 1_300; offset += 7)
-    for (const cut of [0, 3, 6, 11]) {
-      const text = `${filler.slice(0, offset)} ${SECRET} ${filler.slice(offset)}`;
-      const at = Math.min(offset + 1 + cut, text.length);
-      const events = split(text, at)
-        .map((part) => chunk(part))
-        .join("");
-      const answer = await checked([events.slice(0, at), events.slice(at), "data: [DONE]\n\n"]);
-      assert.ok(answer.endsWith(BLOCKED), `at ${offset}, cut at ${cut}`);
-      assert.ok(!answer.includes(SECRET) && !answer.includes("[DONE]"));
+  for (let offset = 0; offset <= 1_300; offset++) {
+    const text = `${filler.slice(0, offset)} ${SECRET} and more`;
+    const cut = offset % (SECRET.length + 1);
+    const [first = "", second = ""] = split(text, offset + 1 + cut).map((part) => chunk(part));
+    // A window closes at the end of a chunk: after the first event, in the middle of the second one, and at the end.
+    const inside = offset % second.length;
+    const answer = await checked([first, second.slice(0, inside), second.slice(inside), "data: [DONE]\n\n"]);
+    assert.ok(answer.endsWith(BLOCKED), `at ${offset}, cut at ${cut}`);
+    assert.ok(!answer.includes("and more") && !answer.includes("[DONE]"), `at ${offset}, cut at ${cut}`);
+  }
+});
+
+/** New text of this length closes a window. */
+const WINDOW = 1_024;
+/** A spelling of each built-in entity; no part of one is a match by itself. */
+const SPELLINGS: readonly (readonly [name: string, BuiltinPattern, spelling: string])[] = [
+  ["Ssn", BuiltinPattern.SSN, SECRET],
+  ["CaSin", BuiltinPattern.CA_SIN, "046 454 286"],
+  ["CreditCard", BuiltinPattern.CREDIT_CARD, "4111-1111-1111-1111"],
+  ["PhoneNumber", BuiltinPattern.PHONE_NUMBER, "+1 (416) 967-1111"],
+  ["Email", BuiltinPattern.EMAIL, "bob@xn--bcher-kva.example"],
+];
+
+for (const [name, builtin, spelling] of SPELLINGS) {
+  test(`a border of windows anywhere in a match does not hide it: ${name}`, async () => {
+    for (let cut = 0; cut <= spelling.length; cut++) {
+      const before = `${"x".repeat(WINDOW - cut - 1)} ${spelling.slice(0, cut)}`;
+      assert.equal(before.length, WINDOW, "the first event closes the window");
+      const answer = await checked([chunk(before), chunk(`${spelling.slice(cut)} and so on`)], { builtin });
+      assert.ok(answer.endsWith(BLOCKED) && !answer.includes("and so on"), `cut at ${cut}`);
+      // What the first window let through is at most the part of the match that it held.
+      assert.ok(cut === spelling.length || answer === chunk(before) + BLOCKED || answer === BLOCKED, `cut at ${cut}`);
     }
+  });
+
+  test(`a match that comes one character in each of many windows is found: ${name}`, async () => {
+    // Another choice fills a window between any two characters.
+    const pieces = [...`${spelling} `].flatMap((character) => [chunk(character), chunk("y".repeat(WINDOW), 1)]);
+    const answer = await checked([chunk("see "), ...pieces], { builtin });
+    assert.ok(answer.endsWith(BLOCKED), answer.slice(-200));
+  });
+}
+
+test("a match that comes in single characters is found at each place around the border of a window", async () => {
+  const start = WINDOW - 2 * SECRET.length;
+  for (let lead = WINDOW - SECRET.length - 3; lead <= WINDOW + 3; lead++) {
+    const text = `${"x".repeat(lead)} ${SECRET} and more`;
+    const [before = "", rest = ""] = split(text, start);
+    const answer = await checked([before, ...rest].map((part) => chunk(part)));
+    assert.ok(answer.endsWith(BLOCKED), `at ${lead}`);
+  }
 });
 
 test("a stream without a match passes byte for byte, whatever the chunks", async () => {
