@@ -10,6 +10,7 @@ import { findMember, textOf } from "../message/spans.ts";
 import type { ItemKind } from "../methods.ts";
 import type { McpAnswer, Target } from "../targets/target.ts";
 import { answerWith } from "./answers.ts";
+import { isUnserved } from "./fan-out.ts";
 import { readItem, renameItem, unknownItem, type NamedItem } from "./rewriting/items.ts";
 import type { NameQuery } from "./listed-names.ts";
 import type { ClientRequest } from "./multiplexer.ts";
@@ -156,6 +157,9 @@ async function askPage(
     const answer = await sendTo(target, page, request);
     for await (const message of answer.messages)
       if (message.kind === "result" || message.kind === "error") return message;
+    const refusal = answer.body && readMessage(answer.body);
+    // Servers of 2026-07-28 refuse lists that they do not serve with an error status.
+    if (refusal !== undefined && "kind" in refusal && isUnserved(refusal)) return refusal;
     throw new McpError(ERROR_CODES.internal, "a server did not list its items", { status: 500 });
   } catch (error) {
     if (failOpen && error instanceof McpError) return undefined;
