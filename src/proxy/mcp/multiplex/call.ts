@@ -6,9 +6,9 @@ import { guardAnswer } from "../guardrails/guard-answer.ts";
 import type { GuardedTargets } from "../guardrails/guarded-request.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import { readMessage, type Message } from "../message/message.ts";
-import { findMember, textOf } from "../message/spans.ts";
 import type { ItemKind } from "../methods.ts";
 import type { McpAnswer, Target } from "../targets/target.ts";
+import { isAbsentResource, mayMeanAbsent } from "./absence.ts";
 import { answerWith } from "./answers.ts";
 import { isUnserved } from "./fan-out.ts";
 import { readItem, renameItem, unknownItem, type NamedItem } from "./rewriting/items.ts";
@@ -43,7 +43,8 @@ export async function callOwner(server: Server, request: ClientRequest): Promise
   const { out, owner } = await checkCall(request, item, found);
   const { target, name } = owner;
   if (view.allows?.(item.kind, target.name, name) === false) throw unknownItem(item, version, isModern);
-  if (view.allows !== undefined && SUBSCRIPTIONS.has(method.name)) await requireResource(server, request, item, owner);
+  if (view.allows !== undefined && SUBSCRIPTIONS.has(method.name) && (await isAbsentResource(request, owner)))
+    throw unknownItem(item, version, isModern);
   const done = server.owners.begin(session, message.id ?? "", target);
   const call = { server, request, view, item, owner };
   try {
@@ -60,29 +61,6 @@ export async function callOwner(server: Server, request: ClientRequest): Promise
 
 /** Servers accept these for resources that they do not have. */
 const SUBSCRIPTIONS: ReadonlySet<string> = new Set(["resources/subscribe", "resources/unsubscribe"]);
-
-/**
- * Reads a resource before it is subscribed to where rules are configured, as its absence shows nowhere else: otherwise
- * clients could tell hidden resources, which are refused, from those that do not exist.
- * @throws McpError when it does not exist; ProxyError
- */
-async function requireResource(
-  server: Server,
-  request: ClientRequest,
-  item: NamedItem,
-  { target, name }: OwnedName<Target>,
-): Promise<void> {
-  const text = `{"jsonrpc":"2.0","id":"gw-resolve-1","method":"resources/read","params":{"uri":${JSON.stringify(name)}}}`;
-  const read = readMessage(Buffer.from(text));
-  if ("code" in read) throw new McpError(ERROR_CODES.internal, "internal error", { detail: read.reason });
-  const answer = await sendTo(target, read, request, name);
-  const refusal = answer.body && readMessage(answer.body);
-  if (refusal !== undefined && "kind" in refusal && mayMeanAbsent(refusal, item.kind))
-    throw unknownItem(item, request.version, request.isModern);
-  for await (const message of answer.messages)
-    if (message.kind === "error" && mayMeanAbsent(message, item.kind))
-      throw unknownItem(item, request.version, request.isModern);
-}
 
 /** A request as its target shall read it. */
 interface OutgoingCall {
@@ -208,15 +186,4 @@ async function refuseAbsent({ server, request, item, owner }: Call, response: Me
   const isListed =
     method !== undefined && (await server.names.has(owner.target, owner.name, queryOf(server, request, item.kind)));
   if (!isListed) throw unknownItem(item, request.version, request.isModern);
-}
-
-const ABSENT: ReadonlySet<string> = new Set([ERROR_CODES.invalidParams, ERROR_CODES.resourceNotFound].map(String));
-
-/** Tools fail in many ways, some of them in results; of other items the code tells. */
-function mayMeanAbsent({ kind, bytes, payload }: Message, item: ItemKind): boolean {
-  if (payload === undefined) return false;
-  if (item === "tool" && kind === "error") return true;
-  const found = findMember(bytes, payload, kind === "error" ? "code" : "isError");
-  const text = found === undefined ? "" : textOf(bytes, found);
-  return kind === "error" ? ABSENT.has(text) : item === "tool" && text === "true";
 }

@@ -52,6 +52,18 @@ export function readFilter(message: Message, view: View<Target>): SubscriptionFi
   };
 }
 
+/** Returns the filter with these resources of a target in place of its own. */
+export function withResources(
+  filter: SubscriptionFilter,
+  { name }: NamedTarget,
+  resources: readonly string[],
+): SubscriptionFilter {
+  const all = new Map(filter.resources);
+  if (resources.length === 0) all.delete(name);
+  else all.set(name, resources);
+  return { ...filter, resources: all };
+}
+
 /** Whether anything in the filter is for a target. */
 export function concerns({ flags, resources, tasks }: SubscriptionFilter, { name }: NamedTarget): boolean {
   return flags.size > 0 || resources.has(name) || tasks.has(name);

@@ -6,6 +6,7 @@
 import { ERROR_CODES, McpError } from "../../mcp-error.ts";
 import { readMessage, type Message } from "../../message/message.ts";
 import type { McpAnswer, Target } from "../../targets/target.ts";
+import { isAbsentResource } from "../absence.ts";
 import { notificationOf, responseTo, streamOf } from "../answers.ts";
 import { editMessage } from "../rewriting/edit-message.ts";
 import { isUnserved } from "../fan-out.ts";
@@ -19,6 +20,7 @@ import {
   findFilter,
   printFilter,
   readFilter,
+  withResources,
   type SubscriptionFilter,
 } from "./subscription-filter.ts";
 import type { View } from "../naming/view.ts";
@@ -133,14 +135,29 @@ class Subscription implements OpenStream<Server> {
   /** Asks a target for its part; one that knows no subscriptions agrees to nothing. @throws McpError, ProxyError */
   async #ask(target: Target): Promise<void> {
     const { message } = this.#request;
-    const filter = findFilter(message);
-    if (filter === undefined) return;
-    const own = editMessage(message, [{ ...filter, text: printFilter(this.#filter, target) }]);
+    const span = findFilter(message);
+    if (span === undefined) return;
+    const filter = await this.#withoutAbsent(target);
+    if (!concerns(filter, target)) return;
+    const own = editMessage(message, [{ ...span, text: printFilter(filter, target) }]);
     const opened = await readAcknowledgement(await sendTo(target, own, this.#request), this.#isAlone());
     if (opened === undefined) return;
     if (this.#agreed.add(opened.acknowledgement, target, viewOf(this.#server, this.#request)))
       this.#serving.add(target.name);
     this.#merger.add(target.name, opened.answer);
+  }
+
+  /**
+   * Leaves out resources that the target does not have, where rules are configured: targets agree to any, and clients
+   * could tell from it that those that are missing in the acknowledgement are hidden. A long filter makes one request at
+   * a time.
+   */
+  async #withoutAbsent(target: Target): Promise<SubscriptionFilter> {
+    const wanted = this.#filter.resources.get(target.name);
+    if (wanted === undefined || viewOf(this.#server, this.#request).allows === undefined) return this.#filter;
+    const present: string[] = [];
+    for (const name of wanted) if (!(await isAbsentResource(this.#request, { target, name }))) present.push(name);
+    return withResources(this.#filter, target, present);
   }
 
   #isAlone(): boolean {

@@ -315,13 +315,20 @@ describe("subscriptions/listen", () => {
   it("asks each target for its part and acknowledges once", async () => {
     const channels = [new MessageChannel(), new MessageChannel(), new MessageChannel()];
     const targets = channels.map((stream, index) =>
-      scriptedTarget(`t${index}`, { "subscriptions/listen": () => ({ stream }) }),
+      scriptedTarget(`t${index}`, {
+        "subscriptions/listen": () => ({ stream }),
+        "resources/read": ({ params }) =>
+          params?.["uri"] === "x:8"
+            ? { error: { code: -32_602, message: "no such resource" } }
+            : { result: { contents: [] } },
+      }),
     );
     const server = testServer(targets, {
       version: "2026-07-28",
+      // Where rules are configured, resources that are absent are left out like those that are hidden.
       authorize: () => (_kind, _target, name) => name !== "x:9",
     });
-    const resourceSubscriptions = ["t0+x:1", "t1+x:2", "t1+x:9", "t3+x:3"];
+    const resourceSubscriptions = ["t0+x:1", "t1+x:8", "t1+x:2", "t1+x:9", "t2+x:8", "t3+x:3"];
     const opened = server.open("subscriptions/listen", { notifications: { resourceSubscriptions } }, "s");
     channels[1]?.send(ack({ resourceSubscriptions: ["x:2"] }));
     channels[0]?.send(ack({ resourceSubscriptions: ["x:1"] }));
@@ -332,7 +339,7 @@ describe("subscriptions/listen", () => {
       _meta: { [ID]: "s" },
     });
     assert.deepEqual(
-      targets.map(({ received }) => received[0]?.params),
+      targets.map(({ received }) => received.find(({ method }) => method === "subscriptions/listen")?.params),
       [
         { notifications: { resourceSubscriptions: ["x:1"] } },
         { notifications: { resourceSubscriptions: ["x:2"] } },
