@@ -1,15 +1,17 @@
 /** Language models on an InferencePool: failover to a vendor, limits, guards and `ai` policies, in every chat format. */
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
+import { RateLimitResponse_Code as Code } from "../../../generated/proto/envoy/service/ratelimit/v3/rls_pb.ts";
 import { call, parseJson, type Answer } from "../../support/clients/http.ts";
 import { LLM_CLIENTS } from "../../support/clients/llm-clients.ts";
-import { documents, GATEWAY, route, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
+import { documents, GATEWAY, gatewayOf, route, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
 import { inferencePool } from "../../support/gateway/inference-pool.ts";
 import { gwModel, MODEL_GATEWAY, service, virtual } from "../../support/gateway/models.ts";
 import { policy, routeRef } from "../../support/proofs/policy-places.ts";
 import { contextOf } from "../../support/proofs/prove.ts";
 import { ANTHROPIC_KEY, startAnthropic, type AnthropicServer } from "../../support/servers/llm/anthropic.ts";
 import { OPENAI_KEY, startOpenAi, type OpenAiServer } from "../../support/servers/llm/openai.ts";
+import { startRateServer } from "../../support/servers/rate-server.ts";
 import { startPicker, type Picker, type PickerAnswer, type Question } from "../../support/servers/picker.ts";
 
 const POOL_REF = "{group: inference.networking.k8s.io, kind: InferencePool, name: llama}";
@@ -33,13 +35,15 @@ interface Parts {
   /** `policies` of the pool's provider as members in flow YAML. */
   readonly policies?: string;
   readonly groups?: "pool" | "pool and vendor";
+  /** The Gateway; by default one without prices. */
+  readonly owner?: string;
   readonly more?: readonly string[];
   readonly nowMs?: () => number;
 }
 
 async function startModels(
   t: TestContext,
-  { policies = HEALTH, groups = "pool", more = [], nowMs = () => START }: Parts,
+  { policies = HEALTH, groups = "pool", owner = GATEWAY, more = [], nowMs = () => START }: Parts,
 ): Promise<Setup> {
   const context = contextOf(t);
   const pool = await startOpenAi(context);
@@ -61,7 +65,7 @@ spec:
     "retry: {attempts: 1, codes: [429, 503]}\n      backendRefs:",
   );
   const manifests = [inferencePool({ ports: [pool.port], picker: picker.port }), backend, retry, ...more];
-  const gateway = await startGateway(context, documents(GATEWAY, ...manifests), { nowMs });
+  const gateway = await startGateway(context, documents(owner, ...manifests), { nowMs });
   assert.deepEqual(
     gateway.problems().filter(({ severity }) => severity === "error"),
     [],
@@ -155,6 +159,66 @@ test("a request that moves from a pool to the vendor is counted once by limits o
   const answer = await ask(setup);
   assert.deepEqual([textOf(answer), answer.headers["x-ratelimit-remaining"]], ["From the vendor.", "9"]);
 });
+
+/** Prices of the model at the provider of the pool and at the vendor, and what 12 + 8 cached + 7 tokens cost there. */
+const PRICES = {
+  custom: { models: { "claude-gpt": { rates: { input: "10", cacheRead: "1", output: "20" } } } },
+  anthropic: { models: { "claude-gpt": { rates: { input: "100", cacheRead: "10", output: "200" } } } },
+};
+const [POOL_COST, VENDOR_COST] = [268, 2680];
+const PRICED = gatewayOf(
+  ["{name: http, port: 8080, protocol: HTTP}"],
+  "  infrastructure: {parametersRef: {group: gwproxy.dev, kind: GwParameters, name: prices}}",
+);
+const CATALOG = `apiVersion: gwproxy.dev/v1alpha1
+kind: GwParameters
+metadata: {name: prices}
+spec: {modelCatalog: {sources: [{configMap: {name: prices}}]}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: prices}
+data: ${JSON.stringify({ "catalog.json": JSON.stringify({ providers: PRICES }) })}
+`;
+
+/** Which provider serves each request that the budget allows, and what each is charged. */
+const BUDGETS = [
+  { groups: "pool", budget: 500, costs: [POOL_COST, POOL_COST] },
+  { groups: "pool and vendor", budget: 2900, costs: [POOL_COST, VENDOR_COST] },
+] as const;
+
+for (const { groups, budget, costs } of BUDGETS)
+  for (const stream of [false, true])
+    test(`a budget in dollars holds for the groups of ${groups}, and counts a request once (stream: ${stream})`, async (t) => {
+      let spent = 0;
+      const limits = await startRateServer(contextOf(t), ({ descriptors: [descriptor] }) => {
+        const isOver = spent >= budget;
+        spent += Number(descriptor?.hitsAddend);
+        return { overallCode: isOver ? Code.OVER_LIMIT : Code.OK };
+      });
+      const descriptor = `{entries: [{name: team, expression: "'red'"}], unit: Tokens, cost: "uint(llm.cost.total * 1000000.0)"}`;
+      const limit = policy("budget", {
+        refs: routeRef("web"),
+        says: `traffic: {rateLimit: {global: {url: "http://127.0.0.1:${limits.port}", domain: d, descriptors: [${descriptor}]}}}`,
+      });
+      const setup = await startModels(t, { groups, owner: PRICED, more: [CATALOG, limit] });
+      const charged = () => limits.seen.map(({ descriptors }) => Number(descriptors[0]?.hitsAddend));
+      const expected: number[] = [];
+      for (const cost of costs) {
+        if (cost === VENDOR_COST) setup.choose = refuse(429, "shed");
+        assert.equal((await ask(setup, { stream })).status, 200);
+        // One question before each attempt, that of the pool and that of the vendor, and one charge after the last byte.
+        expected.push(0, ...(cost === VENDOR_COST ? [0] : []), cost);
+        await limits.asked(expected.length);
+      }
+      assert.equal((await ask(setup, { stream })).status, 429);
+      assert.deepEqual(charged(), [...expected, 0]);
+      const served = (cost: number) => costs.filter((each) => each === cost).length;
+      assert.deepEqual(
+        [setup.pool.seen.length, setup.vendor.seen.length, setup.picker.streams()],
+        [served(POOL_COST), served(VENDOR_COST), costs.length],
+      );
+    });
 
 test("traffic policies of a pool govern the attempts that go there, and leave the vendor's alone", async (t) => {
   const says = (traffic: string) => policy("own", { refs: POOL_REF, says: `traffic: {${traffic}}` });
