@@ -5,13 +5,14 @@ import type { KubeObject } from "../../src/api/object.ts";
 import { TREE_NAMESPACES, type TreeStep } from "../support/fixtures/delegation/tree.ts";
 import { TREES } from "../support/fixtures/delegation/trees.ts";
 import { freePorts } from "../support/fixtures/free-ports.ts";
-import { answerTo, describeParents, startTreeEcho } from "../support/gateway/delegation.ts";
+import { answerTo, describeParents, describePolicy, startTreeEcho } from "../support/gateway/delegation.ts";
 import { documents, GATEWAY, staticBackend } from "../support/gateway/gateway.ts";
 import { eventually } from "../support/gateway/process.ts";
 import { startCluster, startController, startPlane } from "../support/kubernetes/cluster.ts";
 import { contextOf } from "../support/proofs/prove.ts";
 
 type StoredRoute = KubeObject & { readonly status?: { readonly parents?: Parameters<typeof describeParents>[0] } };
+type StoredPolicy = KubeObject & { readonly status?: { readonly ancestors?: Parameters<typeof describePolicy>[0] } };
 
 test("routes delegate on a cluster as they do from files, and no status stays behind", async (t) => {
   const context = contextOf(t);
@@ -37,16 +38,23 @@ test("routes delegate on a cluster as they do from files, and no status stays be
       await server.kubectl(["delete", kind.toLowerCase(), name, "-n", namespace]);
     }
   };
-  const check = async ({ title, requests, status }: TreeStep): Promise<void> => {
-    const { items } = JSON.parse(await server.kubectl(["get", "httproutes", "-A", "-o", "json"])) as {
-      items: readonly StoredRoute[];
-    };
+  const stored = async (kind: string): Promise<readonly unknown[]> => {
+    const { items } = JSON.parse(await server.kubectl(["get", kind, "-A", "-o", "json"])) as { items: unknown[] };
+    return items;
+  };
+  const check = async ({ title, requests, status, policies = {} }: TreeStep): Promise<void> => {
+    const items = (await stored("httproutes")) as readonly StoredRoute[];
     for (const [request, answer] of Object.entries(requests))
       assert.equal(await answerTo(`http://127.0.0.1:${port}`, request), answer, `${title}: ${request}`);
     for (const [id, lines] of Object.entries(status)) {
       const route = items.find(({ metadata: { namespace, name } }) => `${namespace}/${name}` === id);
       assert.deepEqual(describeParents(route?.status?.parents ?? []), [...lines].sort(), `${title}: status of ${id}`);
     }
+    const described = ((await stored("gwpolicies")) as readonly StoredPolicy[]).map(
+      ({ metadata: { namespace, name }, status: found }) =>
+        [`${namespace}/${name}`, describePolicy(found?.ancestors ?? [])] as const,
+    );
+    assert.deepEqual(Object.fromEntries(described), policies, `${title}: policies`);
   };
 
   for (const { name, steps } of TREES)

@@ -319,10 +319,28 @@ function locksAbove({ unit, target, gateway, listeners }: Contest, lookup: Looku
   const [route, rule] = name.split("#");
   const ofRoute = rule === undefined ? undefined : lockOf(unit, `route ${route}`, lookup);
   if (ofRoute !== undefined) return [ofRoute];
-  const ofListeners = listenersOfRoute(name, listeners, lookup).map((key) => lockOf(unit, `listener ${key}`, lookup));
-  // A chain of delegation is locked by its routes; what the listener locks further up is not followed.
-  const ofParents = delegatingParents(name, gateway, lookup).map((parent) => lockOf(unit, `route ${parent}`, lookup));
-  return allOf([...ofListeners, ...ofParents]);
+  return allOf(locksOnWays(name, { unit, gateway, listeners }, lookup));
+}
+
+/**
+ * Returns for each way to a route the nearest override above it, undefined for a way without one. Where ways meet they
+ * are followed once, so that delegations which lead back come to an end.
+ */
+function locksOnWays(
+  route: string,
+  place: Pick<Contest, "unit" | "gateway" | "listeners">,
+  lookup: Lookup,
+  seen: Set<string> = new Set([route]),
+): (string | undefined)[] {
+  const { unit, gateway, listeners } = place;
+  const ofListeners = listenersOfRoute(route, listeners, lookup).map((key) => lockOf(unit, `listener ${key}`, lookup));
+  const ofParents = delegatingParents(route, gateway, lookup).flatMap((parent) => {
+    if (seen.has(parent)) return [];
+    seen.add(parent);
+    const lock = lockOf(unit, `route ${parent}`, lookup);
+    return lock === undefined ? locksOnWays(parent, place, lookup, seen) : [lock];
+  });
+  return [...ofListeners, ...ofParents];
 }
 
 function lockOf(unit: string, target: string, { read, byUnit }: Lookup): string | undefined {

@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { objectId, objectKey, type KubeObject } from "../../../src/api/object.ts";
 import { computeStatus } from "../../../src/status/compute.ts";
+import type { DesiredEntry } from "../../../src/status/desired.ts";
 import type { Translator } from "../../../src/translator/translator.ts";
 import { TREE_NAMESPACES } from "../../support/fixtures/delegation/tree.ts";
 import { TREES } from "../../support/fixtures/delegation/trees.ts";
-import { answerTo, describeParents, startTreeEcho } from "../../support/gateway/delegation.ts";
+import { answerTo, describeParents, describePolicy, startTreeEcho } from "../../support/gateway/delegation.ts";
 import { documents, GATEWAY, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
 import { contextOf } from "../../support/proofs/prove.ts";
 
@@ -14,10 +15,13 @@ function textOf(objects: Iterable<KubeObject>): string {
   return [...objects].map((object) => JSON.stringify(object)).join("\n---\n");
 }
 
-/** @param id "namespace/name" of an HTTPRoute */
-function parentsOf(translator: Translator, id: string): string[] {
+type Kind = "HTTPRoute" | "GwPolicy";
+
+/** @param id "namespace/name" */
+function statusOf(translator: Translator, kind: Kind, id: string): readonly DesiredEntry[] {
   const [namespace = "", name = ""] = id.split("/");
-  const input = translator.statusInput({ group: "gateway.networking.k8s.io", kind: "HTTPRoute", namespace, name });
+  const group = kind === "GwPolicy" ? "gwproxy.dev" : "gateway.networking.k8s.io";
+  const input = translator.statusInput({ group, kind, namespace, name });
   if (input === undefined) return [];
   const status = computeStatus(input, {
     controllerName: "gwproxy.dev/gwproxy",
@@ -26,7 +30,17 @@ function parentsOf(translator: Translator, id: string): string[] {
     nackReason: () => undefined,
   });
   assert.ok(status.form === "listed");
-  return describeParents(status.entries.map(({ ref, conditions }) => ({ parentRef: ref, conditions })));
+  return status.entries;
+}
+
+function parentsOf(translator: Translator, id: string): string[] {
+  const entries = statusOf(translator, "HTTPRoute", id);
+  return describeParents(entries.map(({ ref, conditions }) => ({ parentRef: ref, conditions })));
+}
+
+function ancestorsOf(translator: Translator, id: string): string[] {
+  const entries = statusOf(translator, "GwPolicy", id);
+  return describePolicy(entries.map(({ ref, conditions }) => ({ ancestorRef: ref, conditions })));
 }
 
 for (const { name, steps } of TREES)
@@ -39,7 +53,7 @@ for (const { name, steps } of TREES)
     const fixed = documents(GATEWAY, ...backends);
     const gateway = await startGateway(context, fixed);
     const objects = new Map<string, KubeObject>();
-    for (const { title, apply = [], remove = [], requests, status } of steps) {
+    for (const { title, apply = [], remove = [], requests, status, policies } of steps) {
       for (const object of apply) objects.set(objectKey(objectId(object)), object);
       for (const [key, object] of objects) {
         const { kind, namespace, name: own } = objectId(object);
@@ -50,5 +64,9 @@ for (const { name, steps } of TREES)
         assert.equal(await answerTo(gateway.url(), request), answer, `${title}: ${request}`);
       for (const [route, lines] of Object.entries(status))
         assert.deepEqual(parentsOf(gateway.translator, route), [...lines].sort(), `${title}: status of ${route}`);
+      const own = [...objects.values()].map(objectId).filter(({ kind }) => kind === "GwPolicy");
+      const ids = own.map(({ namespace, name: policy }) => `${namespace}/${policy}`);
+      const described = ids.map((id) => [id, ancestorsOf(gateway.translator, id)] as const);
+      assert.deepEqual(Object.fromEntries(described), policies ?? {}, `${title}: policies`);
     }
   });

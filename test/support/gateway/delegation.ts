@@ -21,9 +21,21 @@ export async function answerTo(url: string, request: string): Promise<string> {
   return status === 200 ? body : String(status);
 }
 
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
 interface RouteStatusEntry {
   readonly parentRef: Readonly<Record<string, unknown>>;
-  readonly conditions: readonly { readonly type: string; readonly status: string; readonly reason: string }[];
+  readonly conditions: readonly Condition[];
+}
+
+interface PolicyStatusEntry {
+  readonly ancestorRef: Readonly<Record<string, unknown>>;
+  readonly conditions: readonly Condition[];
 }
 
 /** Returns one line for each parent, such as "HTTPRoute a/parent Accepted not BackendNotFound", sorted. */
@@ -35,6 +47,19 @@ export function describeParents(entries: readonly RouteStatusEntry[]): string[] 
         return found?.status === "True" ? found.reason : `not ${found?.reason}`;
       });
       return `${parentRef["kind"]} ${parentRef["namespace"]}/${parentRef["name"]} ${accepted} ${resolved}`;
+    })
+    .sort();
+}
+
+/** Returns one line for each Gateway: "Gateway default/gw Attached", then the message of `Overridden` if it is. */
+export function describePolicy(entries: readonly PolicyStatusEntry[]): string[] {
+  return entries
+    .map(({ ancestorRef, conditions }) => {
+      const attached = conditions.find(({ type }) => type === "Attached");
+      const overridden = conditions.filter(({ type, status }) => type === "Overridden" && status === "True");
+      const place = `${ancestorRef["kind"]} ${ancestorRef["namespace"]}/${ancestorRef["name"]}`;
+      const words = `${place} ${attached?.status === "True" ? attached.reason : `not ${attached?.reason}`}`;
+      return [words, ...overridden.map(({ message }) => message)].join(", ");
     })
     .sort();
 }
