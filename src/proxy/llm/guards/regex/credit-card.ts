@@ -3,18 +3,20 @@
  * check digit.
  */
 import type { Span } from "../../../../cel/functions/match-finder.ts";
-import { digitsOf, isWhole, lengthOf, passesLuhn, type Entity } from "./entity.ts";
+import { digitsOf, HYPHENS, isWhole, lengthOf, passesLuhn, SPACES, type Entity } from "./entity.ts";
 
 const MIN_DIGITS = 13;
 const MAX_DIGITS = 19;
 /** Visa, Mastercard, Discover and UnionPay, American Express and Diners Club, UATP. */
 const PREFIX = /^(?:4|5[0-5]|6|3|1)/;
+/** The second range of Mastercard, 2221 to 2720, whose numbers all have 16 digits. */
+const SECOND_MASTERCARD = /^2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}$/;
 /** The first group has four digits: 4-4-4-4, 4-6-5, 4-6-4 and 4-4-4-4-3 are in use. */
 const FIRST_GROUP = 4;
 const MIN_GROUP = 3;
 const MAX_GROUP = 6;
 const MAX_GROUPS = 5;
-const GAPS = " -";
+const GAPS = SPACES + HYPHENS;
 
 export const creditCard: Entity = {
   mask: "<CREDIT_CARD>",
@@ -55,7 +57,8 @@ function continues(text: string, before: Span, run: Span): boolean {
 function isCard(text: string, span: Span): boolean {
   if (!isWhole(text, span)) return false;
   const digits = digitsOf(text, span);
+  if (!PREFIX.test(digits) && !SECOND_MASTERCARD.test(digits)) return false;
   // Thirteen digits after a 1 are a time in milliseconds; no card has that form.
-  if (!PREFIX.test(digits) || (digits.length === MIN_DIGITS && digits.startsWith("1"))) return false;
+  if (digits.length === MIN_DIGITS && digits.startsWith("1")) return false;
   return passesLuhn(digits);
 }

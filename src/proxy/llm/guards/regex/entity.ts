@@ -13,6 +13,11 @@ export interface Entity {
   find(text: string, digits: readonly Span[]): readonly Span[];
 }
 
+/** A space, and those that do not break a line, which models and word processors write within numbers. */
+export const SPACES = " \u00a0\u202f";
+/** A hyphen-minus, the hyphens of Unicode, a figure dash and an en dash. */
+export const HYPHENS = "-\u2010\u2011\u2012\u2013";
+
 const ZERO = 0x30;
 const NINE = 0x39;
 const UNDERSCORE = 0x5f;

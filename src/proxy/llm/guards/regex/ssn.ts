@@ -1,11 +1,11 @@
 /** Social security numbers of the US: nine digits, whole or in groups. They have no check digit. */
-import { findGrouped, type Entity, type Grouping } from "./entity.ts";
+import { findGrouped, HYPHENS, SPACES, type Entity, type Grouping } from "./entity.ts";
 
 const GROUPINGS: readonly Grouping[] = [
   { lengths: [9], separators: "" },
-  { lengths: [3, 2, 4], separators: "-. " },
-  { lengths: [5, 4], separators: "-" },
-  { lengths: [3, 6], separators: "-" },
+  { lengths: [3, 2, 4], separators: `${HYPHENS}.${SPACES}` },
+  { lengths: [5, 4], separators: HYPHENS },
+  { lengths: [3, 6], separators: HYPHENS },
 ];
 
 export const ssn: Entity = {
