@@ -79,7 +79,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
   // One target object for all requests, so that the client finds its pool by identity.
   const fixed = node.backend === "" ? ownTarget({ host: hostOf(node, provider), port }, settings, deps) : undefined;
   // Connection settings are compiled now, because an identity of a workload has to be watched before the first request.
-  const own = node.backend === "" ? undefined : deps.connection(settings);
+  const connection = deps.connection(settings);
   const others = new Map<string, UpstreamTarget>();
   const targetOf = (call: ProviderCall): UpstreamTarget | undefined => {
     const host = hostOf(node, provider, call);
@@ -90,7 +90,6 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
   };
   const auth = deps.auth(settings.auth ?? (isOwnAddress ? provider.defaultAuth : undefined));
   const location = auth?.chosenHeader;
-  const connection = deps.connection(settings);
   const authCall = (call: ProviderCall | undefined, exchange: RoutedExchange): AuthCall => ({
     caller: exchange,
     host: hostOf(node, provider, call),
@@ -115,7 +114,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
     guards: compilePromptGuards(settings.ai?.promptGuard, deps),
     spot(call) {
       const target = targetOf(call);
-      return target === undefined ? spotBehind(node, deps, own) : { target, record: undefined, auth: undefined };
+      return target === undefined ? spotBehind(node, deps, connection) : { target, record: undefined, auth: undefined };
     },
     address(call, exchange, out) {
       const source = out?.headers ?? exchange.requestHeaders;
@@ -144,8 +143,8 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
 }
 
 /** @param own connection settings of the provider @throws ProxyError backend_invalid when it has no address */
-function spotBehind(node: ProviderNode, deps: BackendDeps, own: ConnectionSettings | undefined): ResolvedEndpoint {
-  if (own === undefined) throw new ProxyError("backend_invalid", { detail: "the provider has no address" });
+function spotBehind(node: ProviderNode, deps: BackendDeps, own: ConnectionSettings): ResolvedEndpoint {
+  if (node.backend === "") throw new ProxyError("backend_invalid", { detail: "the provider has no address" });
   const { target, pool, ...rest } = deps.destination(node.backend);
   const settled = withSettings(target, own);
   if (pool === undefined) return { target: settled, ...rest };
