@@ -28,6 +28,8 @@ const BLOCKS = BackendSettingsSchema.fields.map(
 
 const AI_FIELDS = AiPolicySchema.fields.map(({ localName }) => localName as Exclude<keyof AiPolicy, `$${string}`>);
 
+const MCP_FIELDS = McpPolicySchema.fields.map(({ localName }) => localName as Exclude<keyof McpPolicy, `$${string}`>);
+
 /** Returns the names of what `mergeSettings` merges by itself: blocks, and fields of `ai` and `mcp`. */
 export function settingNames(settings: BackendSettings | undefined): string[] {
   if (settings === undefined) return [];
@@ -35,19 +37,13 @@ export function settingNames(settings: BackendSettings | undefined): string[] {
   return BLOCKS.flatMap((block): string[] => {
     if (settings[block] === undefined) return [];
     if (block === "ai") return AI_FIELDS.filter((name) => !isEmpty(ai?.[name])).map((name) => `ai.${name}`);
-    if (block === "mcp") return MCP_FIELDS.filter((name) => !isUnset(mcp?.[name])).map((name) => `mcp.${name}`);
+    if (block === "mcp") return MCP_FIELDS.filter((name) => !isEmpty(mcp?.[name])).map((name) => `mcp.${name}`);
     return [block];
   });
 }
 
 /** Names of settings of which the rules of all levels count. */
 export const COLLECTED_SETTINGS: ReadonlySet<string> = new Set(["authorization", "mcp.authorization"]);
-
-const MCP_FIELDS = ["authorization", "authentication", "guardrails"] as const;
-
-function isUnset(value: McpPolicy[(typeof MCP_FIELDS)[number]]): boolean {
-  return value === undefined || (Array.isArray(value) && value.length === 0);
-}
 
 /** @param levels from the least to the most specific; the last one that sets a block supplies all of it */
 export function mergeSettings(levels: Iterable<BackendSettings | undefined>): BackendSettings {
@@ -95,7 +91,7 @@ function mergeMcp(general: McpPolicy | undefined, specific: McpPolicy | undefine
 }
 
 /** Decides whether a field is unset: no message, an empty list or an empty map. */
-function isEmpty(value: AiPolicy[(typeof AI_FIELDS)[number]]): boolean {
+function isEmpty(value: AiPolicy[(typeof AI_FIELDS)[number]] | McpPolicy[(typeof MCP_FIELDS)[number]]): boolean {
   if (value === undefined) return true;
   // Messages have a type name; maps are plain objects.
   return Array.isArray(value) ? value.length === 0 : !("$typeName" in value) && Object.keys(value).length === 0;
