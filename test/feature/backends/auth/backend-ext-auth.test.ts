@@ -120,7 +120,7 @@ for (const [prefix, objects] of PLACES) {
     async (context) => {
       const echo = await startEcho(context);
       const { port, seen } = await startChecker(context);
-      const block = "{backendRef: {name: check, namespace: infra, port: 9000}, http: {}}";
+      const block = "{backendRef: {name: check, namespace: infra, port: 80}, http: {}}";
       const gateway = await guarded(context, objects(echo.port, block), port, ...serviceElsewhere(port, "check"));
       assert.deepEqual([(await call(gateway.url())).status, seen.length, echo.seen.length], [200, 1, 1]);
     },

@@ -171,7 +171,7 @@ const SERVERS: readonly AuthRow[] = [
     name: "a token of a server that is a Service of another namespace",
     fields: oauth("backendRef.namespace", "backendRef.port"),
     arrange: exchanging(
-      () => "{oauthTokenExchange: {backendRef: {name: issuer, namespace: infra, port: 9000}, path: /own}}",
+      () => "{oauthTokenExchange: {backendRef: {name: issuer, namespace: infra, port: 80}, path: /own}}",
       ({ calls }, { headers }) =>
         assert.deepEqual([calls[0]?.path, headers["authorization"]], ["/own", "Bearer minted-1"]),
       ({ port }) => ({ more: serviceElsewhere(port, "issuer") }),
@@ -184,7 +184,7 @@ const SERVERS: readonly AuthRow[] = [
     arrange: exchanging(
       () => {
         const end = (name: string): string =>
-          `{backendRef: {name: ${name}, namespace: infra, port: 9000}, path: /${name}, clientAuth: {clientId: c, method: ClientSecretPost}}`;
+          `{backendRef: {name: ${name}, namespace: infra, port: 80}, path: /${name}, clientAuth: {clientId: c, method: ClientSecretPost}}`;
         return `{crossAppAccess: {identityProvider: ${end("idp")}, resourceAuthorizationServer: ${end("as")}, audience: a}}`;
       },
       ({ calls }, { headers }) => {
