@@ -20,6 +20,10 @@ export type RunnerMessage =
 
 const MS_PER_TICK = 10;
 
+/** Lines of an error in the summary, which is all that is left of a run where its output is cut. */
+const LINES_OF_A_FAILURE = 12;
+const CHARACTERS_OF_A_LINE = 200;
+
 export default async function* report(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const names: string[] = [];
   let tests = 0;
@@ -36,8 +40,9 @@ export default async function* report(source: AsyncIterable<TestEvent>): AsyncGe
     if (data.details.type !== "suite") tests += 1;
     if (data.skip !== undefined || data.todo !== undefined) send({ type: "skipped", text });
     if (type === "test:fail" && !failedBelow(data.details.error)) {
-      send({ type: "failed", text });
-      yield `✖ ${text}\n${inspect(data.details.error.cause ?? data.details.error)}\n`;
+      const error = data.details.error.cause ?? data.details.error;
+      send({ type: "failed", text: `${text}\n${beginning(error)}` });
+      yield `✖ ${text}\n${inspect(error)}\n`;
     }
     if (data.nesting > 0) continue;
     send({
@@ -58,6 +63,13 @@ export default async function* report(source: AsyncIterable<TestEvent>): AsyncGe
 /** Whether a suite failed only because of its tests, which are reported themselves. */
 function failedBelow(error: Error): boolean {
   return "failureType" in error && error.failureType === "subtestsFailed";
+}
+
+/** Returns the first lines of an error's message, indented. */
+function beginning(error: unknown): string {
+  const lines = (error instanceof Error ? error.message : inspect(error)).split("\n");
+  const shown = lines.filter((line) => line.trim() !== "").slice(0, LINES_OF_A_FAILURE);
+  return shown.map((line) => `      ${line.slice(0, CHARACTERS_OF_A_LINE)}`).join("\n");
 }
 
 function send(message: RunnerMessage): void {
