@@ -290,31 +290,6 @@ test("an edit of a model takes effect while others serve on", async (t) => {
   assert.equal(await readRefusal(ask("b")), "404 model_not_found");
 });
 
-test("edits of models under load lose no request", async (t) => {
-  const { asked, gateway, one, two } = await serveModels(contextOf(t), model("a"), virtualOf("a"));
-  const services = [service("one", one.port), service("two", two.port)];
-  let isEditing = true;
-  const answers: string[] = [];
-  const ask = async (name: string): Promise<void> => {
-    while (isEditing) answers.push(await asked(name));
-  };
-  const clients = ["a", "auto", "a", "auto"].map(ask);
-  for (let edit = 0; edit < 20; edit++) {
-    const to = edit % 2 === 0 ? "two" : "one";
-    await gateway.change(
-      documents(MODEL_GATEWAY, ...services, model("a", { to }), model(`new-${edit}`), virtualOf("a")),
-    );
-  }
-  isEditing = false;
-  // A request that is lost, or answered with an error, fails its client.
-  await Promise.all(clients);
-  assert.deepEqual([...new Set(answers)].sort(), ["one a", "two a"]);
-});
-
-function virtualOf(target: string): string {
-  return virtual("auto", `weighted: {targets: [{modelRef: {name: ${target}}}]}`);
-}
-
 prove([], "models are listed for the client of Google too", async (context) => {
   const { gateway } = await serveModels(context, model("small"), model("any", { more: `match: {model: "g*"}` }));
   // The client shares a path with those of other vendors unless it is told the older version.
