@@ -12,7 +12,7 @@ import { readNativePath } from "../shared/native-path.ts";
 import { parseObject, stringOf, type JsonObject } from "../shared/json.ts";
 import { openLedger, type Ledger } from "../call/ledger.ts";
 import { sendCall } from "../call/send.ts";
-import { scanStream } from "../stream/bodies.ts";
+import { scanStream } from "../stream/scanned-stream.ts";
 import { framingOf } from "../stream/framing.ts";
 import { detectFacts, learnDetected } from "./detected-facts.ts";
 import { forwardResponse, type Operation, type OperationContext } from "./operation.ts";

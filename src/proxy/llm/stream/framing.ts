@@ -1,6 +1,6 @@
 /**
- * Framings of streamed answers by their media type. `bodies.ts` reads streams of each of them. A translated stream always
- * leaves as server-sent events.
+ * Framings of streamed answers by their media type. The body streams read each of them. A translated stream always leaves
+ * as server-sent events.
  */
 import { EventStreamParser } from "./event-stream.ts";
 import { SseParser } from "./sse.ts";

@@ -13,7 +13,7 @@ import { modelOf, readNativePath } from "../../../../src/proxy/llm/shared/native
 import { printSchema } from "../../../../src/proxy/llm/formats/gemini/print-schema.ts";
 import { listOf, objectOf, parseObject, type JsonObject } from "../../../../src/proxy/llm/shared/json.ts";
 import { NO_LEDGER, readBody, streamFrom } from "../../../support/gateway/llm-harness.ts";
-import { translateStream } from "../../../../src/proxy/llm/stream/bodies.ts";
+import { translateStream } from "../../../../src/proxy/llm/stream/translated-stream.ts";
 import { assertProperty } from "../../../support/fixtures/seed.ts";
 
 const SEED = { seed: 13, numRuns: 300 };

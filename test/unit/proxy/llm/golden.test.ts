@@ -9,7 +9,7 @@ import { Losses } from "../../../../src/proxy/llm/conversation/losses.ts";
 import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import { stringOf, type JsonObject } from "../../../../src/proxy/llm/shared/json.ts";
 import { NO_LEDGER, readBody, streamFrom } from "../../../support/gateway/llm-harness.ts";
-import { translateStream } from "../../../../src/proxy/llm/stream/bodies.ts";
+import { translateStream } from "../../../../src/proxy/llm/stream/translated-stream.ts";
 
 interface Case {
   readonly request?: { readonly input: JsonObject; readonly output: JsonObject; readonly dropped?: readonly string[] };

@@ -13,7 +13,8 @@ import { readStream as readConverse } from "../../../../src/proxy/llm/formats/co
 import { readStream } from "../../../../src/proxy/llm/formats/messages/read-stream.ts";
 import { printStream as printResponsesStream } from "../../../../src/proxy/llm/formats/responses/print-stream.ts";
 import type { JsonObject } from "../../../../src/proxy/llm/shared/json.ts";
-import { scanStream, translateStream } from "../../../../src/proxy/llm/stream/bodies.ts";
+import { scanStream } from "../../../../src/proxy/llm/stream/scanned-stream.ts";
+import { translateStream } from "../../../../src/proxy/llm/stream/translated-stream.ts";
 import { framingOf } from "../../../../src/proxy/llm/stream/framing.ts";
 import { mayCarryUsage } from "../../../../src/proxy/llm/stream/usage-hint.ts";
 import { readBody, streamFrom, TestExchange } from "../../../support/gateway/llm-harness.ts";

@@ -16,7 +16,7 @@ import type {
 } from "../../../../../src/proxy/llm/formats/chat-format.ts";
 import { CHAT_FORMATS } from "../../../../../src/proxy/llm/formats/index.ts";
 import { parseObject, type JsonObject } from "../../../../../src/proxy/llm/shared/json.ts";
-import { translateStream } from "../../../../../src/proxy/llm/stream/bodies.ts";
+import { translateStream } from "../../../../../src/proxy/llm/stream/translated-stream.ts";
 import { framingOf } from "../../../../../src/proxy/llm/stream/framing.ts";
 import { plain } from "../../../../support/fixtures/hub-events.ts";
 import { assertProperty, SEED, seededRandom } from "../../../../support/fixtures/seed.ts";

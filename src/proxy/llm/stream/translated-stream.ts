@@ -1,37 +1,17 @@
 /**
- * Body streams for streamed responses of providers, in any framing. `ScannedStream` forwards the bytes and only
- * reads usage; `TranslatedStream` converts each event to the client's format. Both write at most once per read of the
- * upstream, pause with their reader, and report to the ledger however the stream ends.
+ * Body stream for a streamed response that is converted to the client's format, event by event. It writes at most once
+ * per read of the upstream, pauses with its reader, and reports to the ledger however the stream ends.
  */
 import { PROXY_ERRORS, ProxyError } from "../../exchange/errors.ts";
 import type { BodySink, BodyStream } from "../../exchange/body.ts";
 import type { AnswerEvent, DeltaEvent } from "../conversation/events.ts";
-import type { ChatFormat, StreamPrinter, StreamReader } from "../formats/chat-format.ts";
-import { objectOf, parseObject } from "../shared/json.ts";
-import type { Ending, Ledger } from "../call/ledger.ts";
+import type { StreamPrinter, StreamReader } from "../formats/chat-format.ts";
+import { parseObject } from "../shared/json.ts";
+import type { Ending } from "../call/ledger.ts";
 import type { Facts } from "../shared/usage.ts";
 import { patternOf, Repetition, type Pattern } from "./repetition.ts";
-import { serverSentEvents, type Framing, type OnEvent, type StreamParser } from "./framing.ts";
-import { TextMeter } from "./text-meter.ts";
-import { UsageEventFilter } from "./usage-events.ts";
-import { mayCarryUsage } from "./usage-hint.ts";
-
-interface StreamContext {
-  readonly ledger: Ledger;
-  readonly maxEventBytes: number;
-  /** Framing of the provider's events; server-sent events when absent. */
-  readonly framing?: Framing;
-}
-
-export interface ScanContext extends StreamContext {
-  readonly format: Pick<ChatFormat, "stream" | "client">;
-  /** Whether events that only report usage are kept from the client. */
-  readonly hidesUsage: boolean;
-}
-
-function parserOf({ framing = serverSentEvents, maxEventBytes }: StreamContext, onEvent: OnEvent): StreamParser {
-  return framing(maxEventBytes, onEvent);
-}
+import type { StreamParser } from "./framing.ts";
+import { beginsWithError, parserOf, type StreamContext } from "./stream-context.ts";
 
 /** Reader of the provider's events and printer of the client's. */
 interface Translation {
@@ -47,158 +27,6 @@ interface RepeatedDelta {
 
 /** Closes a stream of chat completions; it is no JSON. */
 const DONE = "[DONE]";
-
-/** Bytes of a first event that are waited for. */
-const MAX_BEGINNING = 16 * 1024;
-/** A colon begins a comment. */
-const COLON = 58;
-
-/** Tells whether an event is an error, in any of the formats of chats. @param data as latin1 */
-function isErrorEvent(data: string): boolean {
-  if (!data.includes('"error"')) return false;
-  const event = parseObject(Buffer.from(data, "latin1"));
-  return event !== undefined && (event["type"] === "error" || objectOf(event["error"]) !== undefined);
-}
-
-function beginsWithError(): ProxyError {
-  return new ProxyError("llm_response_invalid", { detail: "the stream begins with an error" });
-}
-
-/**
- * Forwards the original bytes unchanged and parses only events that can carry the model or the usage. Events that
- * cannot be parsed are not counted, but still reach the client. The stream of a chat that begins with an error fails.
- */
-export function scanStream(source: BodyStream, context: ScanContext): BodyStream {
-  return new ScannedStream(source, context);
-}
-
-class ScannedStream implements BodyStream, BodySink {
-  readonly #source: BodyStream;
-  readonly #context: ScanContext;
-  readonly #parser: StreamParser;
-  readonly #filter: UsageEventFilter | undefined;
-  readonly #meter: TextMeter | undefined;
-  readonly #facts: Facts = {};
-  #sink: BodySink | undefined;
-  #reading = true;
-  /** Whether an event of the piece at hand may report usage; true as well when events are no longer read. */
-  #mayReport = false;
-  /** The beginning of a chat's stream, while no event is whole; undefined from the first event on. */
-  #beginning: Buffer[] | undefined;
-  #beginsWithError = false;
-
-  constructor(source: BodyStream, context: ScanContext) {
-    this.#source = source;
-    this.#context = context;
-    const texts = context.ledger.countsText ? context.format.client?.texts : undefined;
-    this.#meter = texts && new TextMeter((event) => texts.streamedTexts(event));
-    this.#filter = context.hidesUsage ? new UsageEventFilter(context.maxEventBytes) : undefined;
-    this.#parser = parserOf(context, (data) => this.#event(data));
-    this.#beginning = context.format.client === undefined ? undefined : [];
-  }
-
-  read(sink: BodySink): void {
-    this.#sink = sink;
-    this.#source.read(this);
-  }
-
-  resume(): void {
-    if (!this.#beginsWithError) this.#source.resume();
-  }
-
-  destroy(error?: Error): void {
-    this.#close("partial");
-    this.#source.destroy(error);
-  }
-
-  data(chunk: Buffer): boolean {
-    this.#mayReport = !this.#reading;
-    const beginning = this.#beginning;
-    if (this.#reading) this.#parse(chunk);
-    if (this.#beginsWithError) return this.#refuse();
-    if (beginning !== undefined && this.#mayWait(beginning, chunk)) return true;
-    return this.#forward(
-      beginning === undefined || beginning.length === 0 ? chunk : Buffer.concat([...beginning, chunk]),
-    );
-  }
-
-  #forward(chunk: Buffer): boolean {
-    const visible = this.#filter === undefined ? chunk : this.#filter.push(chunk, this.#mayReport);
-    return visible.length === 0 || (this.#sink?.data(visible) ?? true);
-  }
-
-  /** Keeps the first piece of an event that may be an error; comments, which keep connections alive, go out at once. */
-  #mayWait(beginning: Buffer[], chunk: Buffer): boolean {
-    if (this.#beginning === undefined) return false;
-    const size = beginning.reduce((sum, { length }) => sum + length, chunk.length);
-    if (!this.#reading || size > MAX_BEGINNING || (beginning[0] ?? chunk)[0] === COLON) {
-      this.#beginning = undefined;
-      return false;
-    }
-    // Copied, because the owner of a chunk may use its memory again.
-    beginning.push(Buffer.from(chunk));
-    return true;
-  }
-
-  /** Fails the attempt, as a translated stream does: there is time for a status, and for a retry. */
-  #refuse(): false {
-    this.#source.destroy();
-    this.#close("failed");
-    this.#sink?.error(beginsWithError());
-    return false;
-  }
-
-  end(trailers: readonly string[]): void {
-    if (this.#beginsWithError) return;
-    const beginning = this.#beginning ?? [];
-    if (this.#reading) this.#parse(undefined);
-    if (this.#beginsWithError) return void this.#refuse();
-    if (beginning.length > 0) this.#forward(Buffer.concat(beginning));
-    this.#close("complete");
-    const rest = this.#filter?.end();
-    if (rest !== undefined && rest.length > 0) this.#sink?.data(rest);
-    this.#sink?.end(trailers);
-  }
-
-  error(error: Error): void {
-    if (this.#beginsWithError) return;
-    this.#close("partial");
-    this.#sink?.error(error);
-  }
-
-  /** @param chunk undefined at the end */
-  #parse(chunk: Buffer | undefined): void {
-    try {
-      if (chunk === undefined) this.#parser.end();
-      else this.#parser.push(chunk);
-    } catch (error) {
-      if (!(error instanceof ProxyError)) throw error;
-      this.#reading = false;
-      this.#mayReport = true;
-    }
-  }
-
-  /** @param data as latin1, as in all methods below */
-  #event(data: string): void {
-    if (this.#beginning !== undefined) {
-      this.#beginning = undefined;
-      this.#beginsWithError = isErrorEvent(data);
-    }
-    if (this.#beginsWithError) return;
-    this.#context.ledger.flowing();
-    if (this.#meter !== undefined) this.#context.ledger.addText(this.#meter.measure(data));
-    const mayReport = mayCarryUsage(data);
-    if (mayReport) this.#mayReport = true;
-    if (this.#facts.model !== undefined && !mayReport) return;
-    const event = parseObject(Buffer.from(data, "latin1"));
-    if (event !== undefined) this.#context.format.stream(event, this.#facts);
-  }
-
-  #close(ending: Ending): void {
-    this.#context.ledger.record(this.#facts);
-    this.#context.ledger.settle(ending);
-  }
-}
 
 /**
  * Translates event by event. An error of the provider, or of the stream itself, reaches the client as an error event of
