@@ -3,6 +3,8 @@
  * together, control frames between them are skipped. A message that is too long, compressed or masked is skipped whole,
  * since it cannot be read here; the bytes themselves are relayed elsewhere and not changed.
  */
+import { MessageBytes } from "./message-bytes.ts";
+
 const TEXT = 1;
 const CONTINUATION = 0;
 const FIRST_CONTROL = 8;
@@ -21,8 +23,7 @@ export class TextMessages {
   #opcode = 0;
   #isFinal = false;
   /** Payload of the message so far; undefined when it is not read. */
-  #parts: Buffer[] | undefined;
-  #bytes = 0;
+  #message: MessageBytes | undefined;
 
   /** @param maxBytes longest message that is read */
   constructor(maxBytes: number, onText: (text: Buffer) => void) {
@@ -61,17 +62,14 @@ export class TextMessages {
     if (this.#opcode >= FIRST_CONTROL) return;
     this.#isFinal = (first & FINAL) !== 0;
     if (this.#opcode === CONTINUATION && !isMasked) return;
-    this.#parts = this.#opcode === TEXT && (first & COMPRESSED) === 0 && !isMasked ? [] : undefined;
-    this.#bytes = 0;
+    const isReadable = this.#opcode === TEXT && (first & COMPRESSED) === 0 && !isMasked;
+    this.#message = isReadable ? new MessageBytes() : undefined;
   }
 
   #readPayload(part: Buffer): void {
-    if (this.#opcode < FIRST_CONTROL && this.#parts !== undefined) {
-      this.#bytes += part.length;
-      if (this.#bytes > this.#maxBytes) this.#parts = undefined;
-      // The bytes belong to whom they are relayed, and may be used again.
-      else this.#parts.push(Buffer.from(part));
-    }
+    if (this.#opcode < FIRST_CONTROL && this.#message !== undefined)
+      if (this.#message.length + part.length > this.#maxBytes) this.#message = undefined;
+      else this.#message.add(part);
     this.#left = (this.#left ?? 0) - part.length;
     if (this.#left === 0) this.#finishFrame();
   }
@@ -79,8 +77,8 @@ export class TextMessages {
   #finishFrame(): void {
     this.#left = undefined;
     if (this.#opcode >= FIRST_CONTROL || !this.#isFinal) return;
-    const parts = this.#parts;
-    this.#parts = undefined;
-    if (parts !== undefined) this.#onText(Buffer.concat(parts));
+    const message = this.#message;
+    this.#message = undefined;
+    if (message !== undefined) this.#onText(message.bytes);
   }
 }

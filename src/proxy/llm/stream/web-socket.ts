@@ -8,6 +8,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { ProxyError } from "../../exchange/errors.ts";
+import { MessageBytes } from "./message-bytes.ts";
 
 const CONTINUATION = 0;
 const TEXT = 1;
@@ -50,7 +51,7 @@ export class SessionReader {
   /** Payload of the control frame at hand. */
   #control: Buffer[] = [];
   /** The message that is not complete yet; its payload is undefined when it is too long. */
-  #message: { readonly isBinary: boolean; bytes: number; parts: Buffer[] | undefined } | undefined;
+  #message: { readonly isBinary: boolean; payload: MessageBytes | undefined } | undefined;
   /** Position in the payload of the frame, for the mask. */
   #position = 0;
 
@@ -100,7 +101,7 @@ export class SessionReader {
     this.#position = 0;
     this.#checkHead({ first, opcode, isFinal, isMasked: (second & MASKED) !== 0 });
     this.#head = { opcode, isFinal, mask: this.#isMasked ? head.subarray(size - MASK_BYTES) : undefined, bytes: head };
-    if (opcode < FIRST_CONTROL) this.#message ??= { isBinary: opcode === BINARY, bytes: 0, parts: [] };
+    if (opcode < FIRST_CONTROL) this.#message ??= { isBinary: opcode === BINARY, payload: new MessageBytes() };
     return chunk.subarray(size - known);
   }
 
@@ -119,23 +120,21 @@ export class SessionReader {
   }
 
   #readPayload({ opcode, mask }: Head, part: Buffer): void {
-    // Copied, because the owner of a chunk may use its memory again.
-    const plain = Buffer.from(part);
     this.#left -= part.length;
     if (opcode >= FIRST_CONTROL) {
-      this.#control.push(plain);
+      // Copied, because the owner of a chunk may use its memory again.
+      this.#control.push(Buffer.from(part));
       return;
     }
     const message = this.#message;
-    if (message?.parts === undefined) return;
-    message.bytes += part.length;
-    if (message.bytes > this.#maxBytes) {
-      message.parts = undefined;
+    if (message?.payload === undefined) return;
+    if (message.payload.length + part.length > this.#maxBytes) {
+      message.payload = undefined;
       return;
     }
-    if (mask !== undefined) applyMask(plain, mask, this.#position);
+    const copy = message.payload.add(part);
+    if (mask !== undefined) applyMask(copy, mask, this.#position);
     this.#position += part.length;
-    message.parts.push(plain);
   }
 
   /** @returns undefined for a fragment that is not the last one */
@@ -146,9 +145,9 @@ export class SessionReader {
       return { kind: "control", isClose: opcode === CLOSE, bytes: whole };
     }
     if (!isFinal || this.#message === undefined) return undefined;
-    const { isBinary, parts } = this.#message;
+    const { isBinary, payload } = this.#message;
     this.#message = undefined;
-    return { kind: "message", isBinary, payload: parts && Buffer.concat(parts) };
+    return { kind: "message", isBinary, payload: payload?.bytes };
   }
 }
 

@@ -1,9 +1,14 @@
 /** Frames of a WebSocket that are read and printed again: any chunking, masks, and what the standard forbids. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { printMessage, SessionReader } from "../../../../src/proxy/llm/stream/web-socket.ts";
 import { assertProperty } from "../../../support/fixtures/seed.ts";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void; // the function that the flag adds
 
 interface FrameOptions {
   readonly opcode?: number;
@@ -64,6 +69,24 @@ for (const isMasked of [false, true])
         assert.deepEqual(read(stream, isMasked, places), found);
       }),
     );
+  });
+
+for (const isMasked of [false, true])
+  test(`a message in fragments of one byte is one block of memory (${isMasked ? "client" : "server"})`, () => {
+    const bytes = 100_000;
+    const first = frame("", { isMasked, isFinal: false });
+    const one = frame("x", { opcode: 0, isMasked, isFinal: false });
+    const reader = new SessionReader(isMasked, bytes);
+    reader.read(first);
+    collectGarbage();
+    const before = process.memoryUsage();
+    for (let at = 0; at < bytes; at++) assert.deepEqual(reader.read(one), []);
+    collectGarbage();
+    const after = process.memoryUsage();
+    const grown = after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers;
+    assert.ok(grown < 20 * bytes, `${grown} bytes`);
+    const [whole] = reader.read(frame("", { opcode: 0, isMasked }));
+    assert.equal(whole?.kind === "message" && whole.payload?.toString(), "x".repeat(bytes));
   });
 
 test("what is printed is read again", () => {
