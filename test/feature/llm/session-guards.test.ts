@@ -85,6 +85,15 @@ const CLIENT_EVENTS: Readonly<Record<string, object>> = {
   "a text in two parts": message({ type: "input_text", text: "a" }, { type: "input_text", text: `mail ${ADDRESS}` }),
   "a transcript of speech": message({ type: "input_audio", audio: "AAAA", transcript: `mail ${ADDRESS}` }),
   "instructions of the session": { type: "session.update", session: { instructions: `answer as ${ADDRESS}` } },
+  "a hint for speech": {
+    type: "session.update",
+    session: { audio: { input: { transcription: { model: "w", prompt: `names: ${ADDRESS}` } } } },
+  },
+  "a hint for speech, as sessions had it in their beta": {
+    type: "transcription_session.update",
+    session: { input_audio_transcription: { prompt: `names: ${ADDRESS}` } },
+  },
+  "an addition to an answer": { type: "response.steer", previous_response_id: "resp_1", input: `mail ${ADDRESS}` },
   "instructions of an answer": { type: "response.create", response: { instructions: `answer as ${ADDRESS}` } },
   "input of an answer": {
     type: "response.create",
@@ -192,15 +201,23 @@ for (const kind of ["output_text", "output_audio_transcript"])
   });
 
 for (const action of ["Mask", "Audit"])
-  prove([], `a session keeps what a guard would only ${action.toLowerCase()}`, async (context) => {
-    const guard = `regex: {builtins: [Email], action: ${action}}`;
+  prove([], `a session refuses what a guard would mask, and keeps what it only audits (${action})`, async (context) => {
+    const guard = `regex: {builtins: [Email], action: ${action}}, response: {message: withheld}`;
     const { client, realtime } = await openSession(context, `request: [{${guard}}], response: [{${guard}}]`);
     const said = answerOf([`mail ${ADDRESS}`]);
     realtime.says = said;
-    client.send(CLIENT_EVENTS["a text"] ?? {});
+    const message = CLIENT_EVENTS["a text"] ?? {};
+    client.send(message);
     client.send({ type: "response.create" });
-    assert.deepEqual(await client.until("response.done"), said);
-    assert.deepEqual(realtime.received[0], CLIENT_EVENTS["a text"]);
+    const events = await client.until("response.done");
+    const refused = events.filter(({ type }) => type === "error").map(({ error }) => (error as Error).message);
+    assert.deepEqual(refused, action === "Mask" ? ["withheld"] : []);
+    assert.deepEqual(realtime.received, [...(action === "Mask" ? [] : [message]), { type: "response.create" }]);
+    // Masks have no effect on answers, as in streams.
+    assert.deepEqual(
+      events.filter(({ type }) => type !== "error"),
+      said,
+    );
   });
 
 const HOOK = "webhook: {backendRef: {group: gwproxy.dev, kind: GwBackend, name: hook, port: 80}";

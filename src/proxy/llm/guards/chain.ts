@@ -20,8 +20,8 @@ export interface GuardedBody {
   choices(): readonly GuardedText[];
   readonly answerHeaders: HeaderList | undefined;
   readonly request: JsonObject | undefined;
-  /** Carries out a mask; undefined where masks have no effect, as on streams. */
-  readonly applyMask: ((verdict: Mask) => void) | undefined;
+  /** Carries out a mask. Streams ignore it, and a message that cannot be changed is rejected in its place. */
+  readonly onMask: ((verdict: Mask) => void) | "ignore" | "reject";
 }
 
 export type Mask = Extract<Verdict, { readonly action: "mask" | "replace" }>;
@@ -55,13 +55,13 @@ export class GuardChain {
       const { action } = verdict;
       if (action === "pass") this.#record(exchange, guard, "Allow");
       else if (guard.isAudit) this.#record(exchange, guard, action === "reject" ? "AuditReject" : "AuditMask");
-      else if (action === "reject" || changesSigned(verdict)) {
+      else if (action === "reject" || isForbidden(verdict, body)) {
         this.#record(exchange, guard, "Reject");
         const rejection = action === "reject" ? verdict.rejection : undefined;
         return { rejected: true, response: guard.response, rejection };
-      } else if (body.applyMask === undefined) this.#record(exchange, guard, "Allow");
+      } else if (typeof body.onMask === "string") this.#record(exchange, guard, "Allow");
       else {
-        body.applyMask(verdict);
+        body.onMask(verdict);
         this.#record(exchange, guard, "Mask");
         isMasked = true;
         if (action === "replace") texts = body.texts();
@@ -110,6 +110,11 @@ function failed({ kind }: Guard, error: CalloutError): ProxyError {
   return new ProxyError("guard_failed", { detail: `${kind}: ${error.detail ?? error.message}`, cause: error });
 }
 
-function changesSigned(verdict: Mask): boolean {
-  return verdict.action === "mask" && verdict.changes.some(({ text }) => text.isSigned);
+/** Tells whether a mask would change what cannot be changed. */
+function isForbidden(verdict: Mask, { onMask, messages }: GuardedBody): boolean {
+  if (verdict.action === "mask") return onMask === "reject" || verdict.changes.some(({ text }) => text.isSigned);
+  if (onMask !== "reject") return false;
+  // A service may answer with all messages although it has changed none.
+  const given = messages();
+  return verdict.messages.some(({ role, content }, at) => role !== given[at]?.role || content !== given[at].content);
 }

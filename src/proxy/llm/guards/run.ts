@@ -69,7 +69,7 @@ export class RequestGuards {
       choices: () => [],
       answerHeaders: undefined,
       request: body,
-      applyMask: (mask) => (mask.action === "replace" ? texts.replaceMessages(body, mask.messages) : writeMask(mask)),
+      onMask: (mask) => (mask.action === "replace" ? texts.replaceMessages(body, mask.messages) : writeMask(mask)),
     });
     return result?.rejected === true ? replyOf(result) : undefined;
   }
@@ -84,7 +84,7 @@ export class RequestGuards {
       choices: () => texts.answerChoices(answer),
       answerHeaders: headers,
       request: undefined,
-      applyMask: writeMask,
+      onMask: writeMask,
     });
     if (result?.rejected === true) return { reply: replyOf(result) };
     return { reply: undefined, isMasked: result?.isMasked === true };

@@ -22,7 +22,7 @@ export async function checkClientEvent(
       choices: () => [],
       answerHeaders: undefined,
       request: event,
-      applyMask: undefined,
+      onMask: "reject",
     });
     return result.rejected ? (result.rejection?.body ?? result.response.message) : undefined;
   } catch (error) {
@@ -42,6 +42,13 @@ function bodiesIn(event: JsonObject): JsonObject[] {
     const body = objectOf(event[name]);
     if (body !== undefined) bodies.push(body);
   }
+  const session = objectOf(event["session"]);
+  const hints = [
+    objectOf(session?.["input_audio_transcription"]),
+    objectOf(objectOf(objectOf(session?.["audio"])?.["input"])?.["transcription"]),
+  ];
+  // What the recognition of speech is told in advance is an instruction as well.
+  for (const hint of hints) if (hint !== undefined) bodies.push({ instructions: hint["prompt"] });
   const item = objectOf(event["item"]);
   if (item !== undefined) bodies.push({ input: [item] });
   return bodies;

@@ -6,7 +6,8 @@
  *     client ──▶ message ──▶ request guards ──▶ provider      a rejected message is dropped
  *     client ◀── held ◀── windows, response guards ◀── provider      a rejected answer is dropped up to its end
  *
- * In both cases the client gets an event `error`. Masks have no effect: what a mask would hide passes, as in streams.
+ * In both cases the client gets an event `error`. A message that a guard would mask is rejected; masks have no effect on
+ * answers, as in streams.
  * Each message is printed anew from what was read, so that no second reading of the same bytes can hide a text.
  */
 import { Socket } from "node:net";

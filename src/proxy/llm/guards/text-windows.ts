@@ -144,7 +144,7 @@ export class TextWindows {
         choices: () => [streamedText("Messages", said.join("\n"))],
         answerHeaders: headers,
         request: undefined,
-        applyMask: undefined,
+        onMask: "ignore",
       });
       return result.rejected ? (result.rejection?.body ?? result.response.message) : undefined;
     } catch (error) {
