@@ -12,7 +12,14 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import { Client, credentials, Metadata, type ChannelCredentials, type ClientDuplexStream } from "@grpc/grpc-js";
+import {
+  Client,
+  connectivityState,
+  credentials,
+  Metadata,
+  type ChannelCredentials,
+  type ClientDuplexStream,
+} from "@grpc/grpc-js";
 import {
   AggregatedDiscoveryService,
   NodeSchema,
@@ -47,6 +54,8 @@ export interface XdsClientOptions {
    */
   readonly apply: (update: ResourceUpdate) => Promise<ApplyResult>;
   readonly backoff?: BackoffOptions;
+  /** How long a connection may take, in milliseconds, before the next attempt. */
+  readonly connectWithinMs?: number;
   /** Counts received messages and ended streams. */
   readonly meter?: StreamMeter;
 }
@@ -151,10 +160,16 @@ interface StreamContext {
 }
 
 /**
- * Runs one stream until it has ended and no update is being applied. @throws ServiceError with the reason of the end
+ * A controller's pod that is just being removed may take a connection and never answer, not even with a reset. Nothing
+ * else ends such an attempt for a quarter of an hour: keepalive probes begin when a connection stands.
+ */
+const CONNECT_WITHIN_MS = 10_000;
+
+/**
+ * Runs one stream until it has ended and no update is being applied. @throws with the reason of the end
  */
 async function runStream({ options, target, node, store, signal, onMessage, onState }: StreamContext): Promise<void> {
-  const { log, apply, token } = options;
+  const { log, apply, token, connectWithinMs = CONNECT_WITHIN_MS } = options;
   const metadata = new Metadata();
   if (token !== undefined) metadata.set("authorization", `Bearer ${await token()}`);
   if (signal.aborted) return;
@@ -170,14 +185,21 @@ async function runStream({ options, target, node, store, signal, onMessage, onSt
   });
   const cancel = (): void => stream.cancel();
   signal.addEventListener("abort", cancel);
+  let deadline: NodeJS.Timeout | undefined;
   try {
     session.start();
     await new Promise<void>((resolve, reject) => {
+      const giveUp = (): void => {
+        if (client.getChannel().getConnectivityState(false) === connectivityState.READY) return;
+        reject(new Error(`no connection within ${connectWithinMs} ms`));
+      };
+      deadline = setTimeout(giveUp, connectWithinMs);
       stream.on("data", (response: DeltaDiscoveryResponse) => session.receive(response));
       stream.on("error", reject);
       stream.on("end", resolve);
     });
   } finally {
+    clearTimeout(deadline);
     signal.removeEventListener("abort", cancel);
     stream.cancel();
     await session.end();

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type AddressInfo, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
 import type { Resource } from "../../../src/ir/resource.ts";
 import { createXdsClient, type XdsClient, type XdsClientOptions } from "../../../src/xds/client/connection.ts";
@@ -84,6 +86,22 @@ test("the first state of every type is applied as one update, and everything in 
   );
   assert.equal(client.connected(), true);
   assert.equal(running.server.connected(GATEWAY), 1);
+});
+
+test("a controller that takes connections and never answers is tried again", async (t) => {
+  const held = new Set<Socket>();
+  const silent = createServer((socket) => held.add(socket)).listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const { port } = silent.address() as AddressInfo; // of a server that listens on a port
+  const reasons: unknown[] = [];
+  const log = { ...quiet, warn: (_: string, { reason }: { reason?: unknown } = {}) => void reasons.push(reason) };
+  const client = follow(t, port, dataPlane(), { log, connectWithinMs: 20 });
+  while (held.size < 2) await once(silent, "connection");
+  for (const socket of held) socket.destroy();
+  await new Promise((resolve) => silent.close(resolve));
+  await serve(t, testFeed(), {}, port);
+  await client.ready;
+  assert.equal(reasons[0], "no connection within 20 ms");
 });
 
 test("an empty state makes a data plane ready too", async (t) => {
