@@ -4,11 +4,12 @@
  *
  *     total length (4) | length of the headers (4) | CRC-32 of these 8 bytes | headers | payload | CRC-32 of all before
  *
- * with big-endian numbers. A frame that is complete in its piece is read in place, and its last checksum covers the
- * lengths as well. Another one is gathered in a buffer of its own size; the first checksum is verified before its length
- * is believed, so a damaged length can neither make the parser wait nor take memory.
+ * with big-endian numbers. Frames that are complete in their piece are read in place; their last checksums cover the
+ * lengths as well, and are verified together. Another one is gathered in a buffer of its own size; the first checksum is
+ * verified before its length is believed, so a damaged length can neither make the parser wait nor take memory.
  */
 import { crc32 } from "node:zlib";
+import { joinChecksums, withChecksum } from "../../../lib/crc32.ts";
 import { ProxyError } from "../../exchange/errors.ts";
 
 /**
@@ -49,6 +50,7 @@ export class EventStreamParser {
   /** @throws ProxyError llm_response_invalid for a frame that is damaged or exceeds the limit */
   push(chunk: Buffer): void {
     let text: string | undefined;
+    let verifiedTo = 0;
     let at = 0;
     while (at < chunk.length) {
       const rest = chunk.length - at;
@@ -56,8 +58,12 @@ export class EventStreamParser {
         const total = chunk.readUInt32BE(at);
         if (rest >= total) {
           this.#checkLengths(chunk, at);
-          // One text for all frames of the chunk, which are slices of it.
-          text ??= chunk.toString("latin1");
+          // One text and one checksum for all frames of the chunk.
+          if (text === undefined) {
+            text = chunk.toString("latin1");
+            verifiedTo = verifyTogether(chunk, at);
+          }
+          if (at >= verifiedTo) verify(chunk, at, at + total);
           this.#read(chunk, text, at);
           at += total;
           continue;
@@ -84,6 +90,7 @@ export class EventStreamParser {
     } else {
       this.#frame = undefined;
       this.#filled = 0;
+      verify(target, 0, target.length);
       this.#read(target, target.toString("latin1"), 0);
     }
     return copied;
@@ -107,12 +114,12 @@ export class EventStreamParser {
   }
 
   /**
+   * Reads a frame that has been verified.
    * @param text the bytes as latin1
    * @param start of the frame in both
    */
   #read(bytes: Buffer, text: string, start: number): void {
     const end = start + bytes.readUInt32BE(start) - CHECKSUM_BYTES;
-    if (crc32(bytes.subarray(start, end)) !== bytes.readUInt32BE(end)) throw invalid("a frame has a wrong checksum");
     const headersStart = start + PRELUDE_BYTES;
     const headersEnd = headersStart + bytes.readUInt32BE(start + 4);
     const data = text.slice(headersEnd, end);
@@ -141,6 +148,31 @@ export class EventStreamParser {
         throw invalid("a frame has no known message type");
     }
   }
+}
+
+/**
+ * Verifies the complete frames of a chunk with one checksum over all of them: it follows from those that the frames
+ * carry.
+ * @returns where the verified frames end; `from` when one of them is damaged
+ */
+function verifyTogether(chunk: Buffer, from: number): number {
+  let expected = 0;
+  let end = from;
+  while (chunk.length - end >= PRELUDE_BYTES + CHECKSUM_BYTES) {
+    const total = chunk.readUInt32BE(end);
+    if (total < PRELUDE_BYTES + CHECKSUM_BYTES || total > chunk.length - end) break;
+    const carried = chunk.readUInt32BE(end + total - CHECKSUM_BYTES);
+    expected = joinChecksums(expected, withChecksum(carried), total);
+    end += total;
+  }
+  return crc32(chunk.subarray(from, end)) === expected ? end : from;
+}
+
+/** @throws ProxyError llm_response_invalid for a frame with a wrong checksum */
+function verify(bytes: Buffer, start: number, end: number): void {
+  const checksum = end - CHECKSUM_BYTES;
+  if (crc32(bytes.subarray(start, checksum)) !== bytes.readUInt32BE(checksum))
+    throw invalid("a frame has a wrong checksum");
 }
 
 const PADDING = ',"p":"';

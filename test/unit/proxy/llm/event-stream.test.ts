@@ -101,6 +101,21 @@ test("a flipped bit anywhere is refused", () => {
   }
 });
 
+test("of frames that arrive together those before a damaged one are read", () => {
+  const frames = ["a", "b", "c"].map((type) => encodeEvent(type, { type }));
+  const [first = HELLO, second = HELLO] = frames;
+  for (let at = 0; at < second.length; at++) {
+    const chunk = Buffer.concat(frames);
+    const damaged = first.length + at;
+    chunk[damaged] = (chunk[damaged] ?? 0) ^ 0x10;
+    const types: string[] = [];
+    const parser = new EventStreamParser(4096, (_data, type) => types.push(type));
+    // A length that has grown makes the parser wait for the rest, until the checksum of the lengths fails.
+    assert.throws(() => parser.push(chunk), { code: "llm_response_invalid" }, `byte ${at}`);
+    assert.deepEqual(types, ["a"], `byte ${at}`);
+  }
+});
+
 test("lengths that lie, damaged headers and unknown messages are refused under right checksums", () => {
   assert.match(refusal([HELLO.subarray(0, -1)]), /ends inside a frame/);
   assert.match(refusal([HELLO.subarray(0, 11)]), /ends inside a frame/);
