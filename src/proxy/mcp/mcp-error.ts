@@ -15,6 +15,8 @@ export const ERROR_CODES = {
   resourceNotFound: -32_002,
   /** Routing headers and body disagree (2026-07-28). */
   headerMismatch: -32_020,
+  /** The client has to open a URL first (2025-11-25). */
+  urlElicitationRequired: -32_042,
   /** The version is unknown (2026-07-28). */
   unsupportedVersion: -32_022,
 } as const;

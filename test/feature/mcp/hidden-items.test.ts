@@ -12,6 +12,7 @@ import { z } from "zod";
 import { INITIALIZE, MCP_HEADERS, post } from "../../support/clients/mcp.ts";
 import { documents, GATEWAY, route, startGateway } from "../../support/gateway/gateway.ts";
 import type { ProofContext } from "../../support/proofs/prove.ts";
+import { DIALECTS, startDialectServer } from "../../support/servers/mcp-dialects.ts";
 import { startMcpServer } from "../../support/servers/mcp-server.ts";
 import { startModernMcpServer } from "../../support/servers/modern-mcp-server.ts";
 
@@ -25,6 +26,7 @@ const RULES = [
   `mcp.tool.target == "alpha" && mcp.tool.name == "shared"`,
   `mcp.prompt.name == "${HIDDEN}"`,
   `mcp.resource.name.contains("//${HIDDEN}")`,
+  `mcp.task.name == "${HIDDEN}"`,
 ];
 
 /** Server `beta` has one tool; `alpha` has the others, and where it is complete those that the rules hide. */
@@ -127,8 +129,10 @@ type Params = (item: string, prefix: string) => Readonly<Record<string, unknown>
 const promptRef: Params = (item, prefix) => ({ ref: { type: "ref/prompt", name: prefix + item } });
 const byUri: Params = (item) => ({ uri: `alpha+note://${item}` });
 
+type Call = readonly [method: string, params: Params, eras: "both" | "sessions" | "modern"];
+
 /** Requests that name an item. */
-const CALLS: readonly (readonly [method: string, params: Params, eras: "both" | "sessions" | "modern"])[] = [
+const CALLS: readonly Call[] = [
   ["tools/call", (item, prefix) => ({ name: prefix + item, arguments: {} }), "both"],
   ["prompts/get", (item, prefix) => ({ name: prefix + item, arguments: { who: "you" } }), "both"],
   ["resources/read", byUri, "both"],
@@ -181,7 +185,7 @@ async function ask(url: string, version: string, requests: readonly Request[], s
   };
   if (version === MODERN) {
     headers["mcp-method"] = first?.method ?? "";
-    const name = first?.params["name"] ?? first?.params["uri"];
+    const name = first?.params["name"] ?? first?.params["uri"] ?? first?.params["taskId"];
     if (name !== undefined) headers["mcp-name"] = String(name);
   }
   const messages = requests.map(({ method, params }, id) => ({
@@ -213,6 +217,46 @@ async function begin(url: string, version: string): Promise<string | undefined> 
   return session;
 }
 
+interface Peer {
+  readonly url: string;
+  readonly version: string;
+  readonly session: string | undefined;
+  readonly prefix: string;
+  /** For messages of assertions. */
+  readonly what: string;
+  /** A method that the server does not have. */
+  readonly unserved?: string | undefined;
+  /** Methods that arrived at the server with the items. */
+  methods(): readonly string[];
+}
+
+/** Names a hidden, an absent and another item in each of the calls, and in a batch of all of them. */
+async function expectAlike(table: readonly Call[], peer: Peer): Promise<void> {
+  const { url, version, session, prefix, unserved, methods } = peer;
+  const calls = table.filter(([, , eras]) => eras === "both" || (eras === "modern") === (version === MODERN));
+  const rows = calls.map((call) => [call]);
+  if (version === "2025-03-26") rows.push(calls);
+  for (const row of rows) {
+    const named = (item: string) => row.map(([method, paramsOf]) => ({ method, params: paramsOf(item, prefix) }));
+    const title = `${peer.what} ${JSON.stringify(named(HIDDEN))}`;
+    const before = methods().length;
+    const hidden = await ask(url, version, named(HIDDEN), session);
+    const arrived = methods().slice(before);
+    assert.deepEqual(
+      arrived.filter((method) => !OWN.has(method)),
+      [],
+      title,
+    );
+    const absent = await ask(url, version, named(ABSENT), session);
+    assert.deepEqual(hidden, { ...absent, text: absent.text.replaceAll(ABSENT, HIDDEN) }, title);
+    // What is not hidden passes, so it was the rules that refused the request.
+    const shown = await ask(url, version, named("first"), session);
+    assert.equal(shown.status, 200, `${title}: ${shown.text}`);
+    if (!row.some(([method]) => method === unserved)) assert.doesNotMatch(shown.text, /"error"/, title);
+    assert.notEqual(shown.text, hidden.text, title);
+  }
+}
+
 for (const [era, start, versions] of [
   ["servers with sessions", startSessionServer, VERSIONS.filter((version) => version !== MODERN)],
   ["servers of 2026-07-28", startRequestServer, [MODERN]],
@@ -240,27 +284,44 @@ for (const [era, start, versions] of [
           assert.deepEqual(listed, await ask(other, version, [{ method, params: {} }], otherSession), what);
           assert.match(listed.text, /first.*last/, `${what} ${method}`);
         }
-        const calls = CALLS.filter(([, , eras]) => eras === "both" || (eras === "modern") === (version === MODERN));
-        const rows = calls.map((call) => [call]);
-        if (version === "2025-03-26") rows.push(calls);
-        for (const row of rows) {
-          const named = (item: string) => row.map(([method, paramsOf]) => ({ method, params: paramsOf(item, prefix) }));
-          const title = `${what} ${JSON.stringify(named(HIDDEN))}`;
-          const before = complete.methods().length;
-          const hidden = await ask(url, version, named(HIDDEN), session);
-          const arrived = complete.methods().slice(before);
-          assert.deepEqual(
-            arrived.filter((method) => !OWN.has(method)),
-            [],
-            title,
-          );
-          const absent = await ask(url, version, named(ABSENT), session);
-          assert.deepEqual(hidden, { ...absent, text: absent.text.replaceAll(ABSENT, HIDDEN) }, title);
-          // What is not hidden passes, so it was the rules that refused the request.
-          const shown = await ask(url, version, named("first"), session);
-          assert.equal(shown.status, 200, `${title}: ${shown.text}`);
-          assert.doesNotMatch(shown.text, /"error"/, title);
-          assert.notEqual(shown.text, hidden.text, title);
-        }
+        await expectAlike(CALLS, { url, version, session, prefix, what, methods: complete.methods });
       }
   });
+
+const byTask: Params = (item, prefix) => ({ taskId: prefix.replace("_", "+") + item });
+
+/** Requests to servers that have tasks. */
+const TASK_CALLS: readonly Call[] = [
+  ["tasks/get", byTask, "both"],
+  ["tasks/cancel", byTask, "both"],
+  ["tasks/result", byTask, "sessions"],
+];
+/** With several servers names and ids have a prefix, with one they have none. */
+const DIALECT_LAYOUTS = LAYOUTS.filter(({ mode }) => mode === "Conditional");
+
+test("a hidden item cannot be told from one that does not exist in whatever words servers refuse", async (t) => {
+  const beta = await startDialectServer(t, ["shared"]);
+  const servers = await Promise.all(
+    Object.entries(DIALECTS).map(async ([name, dialect], at) => {
+      const server = await startDialectServer(t, ["first", HIDDEN, "last"], dialect);
+      return { name, dialect, server, path: `dialect-${at}` };
+    }),
+  );
+  const objects = servers.flatMap(({ server, path }) =>
+    DIALECT_LAYOUTS.flatMap((layout, at) => [
+      backend(`${path}-${at}`, layout, [server.port, beta.port]),
+      route(`${path}-${at}`, `${path}-${at}`, `/${path}/${at}`),
+    ]),
+  );
+  const gateway = await startGateway(t, documents(GATEWAY, ...objects));
+  for (const { name, dialect, server, path } of servers)
+    for (const [at, { targets, prefix }] of DIALECT_LAYOUTS.entries())
+      for (const version of VERSIONS) {
+        const url = `${gateway.url()}/${path}/${at}`;
+        const session = await begin(url, version);
+        const what = `${name} ${version} ${targets}`;
+        const unserved = dialect.completesNothing === true ? "completion/complete" : undefined;
+        const peer = { url, version, session, prefix, what, unserved, methods: server.methods };
+        await expectAlike([...CALLS, ...TASK_CALLS], peer);
+      }
+});

@@ -156,7 +156,8 @@ class Subscription implements OpenStream<Server> {
     const wanted = this.#filter.resources.get(target.name);
     if (wanted === undefined || viewOf(this.#server, this.#request).allows === undefined) return this.#filter;
     const present: string[] = [];
-    for (const name of wanted) if (!(await isAbsentResource(this.#request, { target, name }))) present.push(name);
+    for (const name of wanted)
+      if (!(await isAbsentResource(this.#server, this.#request, { target, name }))) present.push(name);
     return withResources(this.#filter, target, present);
   }
 

@@ -253,6 +253,47 @@ describe("an item that cannot be used", () => {
         assert.deepEqual(refused, { code, status, message: `${text}${Object.values(hidden)[0]}` });
       });
 
+  const prompt = { ref: { type: "ref/prompt", name: "a_nothing" } };
+  const template = { ref: { type: "ref/resource", uri: "a+x:{nothing}" } };
+  const nothing = { result: { completion: { values: [], hasMore: false } } };
+  const ofPython = { error: { code: 0, message: "no such thing" } };
+  const unserved = { error: { code: -32_601, message: "Method not found" } };
+  for (const [index, { method, params, answer, code = -32_602 }] of [
+    { method: "prompts/get", params: { name: "a_nothing" }, answer: ofPython },
+    { method: "prompts/get", params: { name: "a_nothing" }, answer: unserved },
+    { method: "resources/read", params: { uri: "a+x:nothing" }, answer: ofPython, code: -32_002 },
+    { method: "resources/subscribe", params: { uri: "a+x:nothing" }, answer: ofPython, code: -32_002 },
+    { method: "completion/complete", params: prompt, answer: nothing },
+    { method: "completion/complete", params: prompt, answer: { result: { completion: { values: ["a"] } } } },
+    { method: "completion/complete", params: prompt, answer: unserved },
+    { method: "completion/complete", params: template, answer: nothing, code: -32_002 },
+    { method: "completion/complete", params: template, answer: unserved, code: -32_002 },
+  ].entries())
+    it(`${method} answers for absent ones as for hidden ones, however servers do (${index + 1})`, async () => {
+      const a = target();
+      a.behaviours = { ...a.behaviours, "resources/read": () => answer, [method]: () => answer };
+      const server = testServer([a, scriptedTarget("b", {})], { authorize: () => () => true });
+      const refused = await refusalOf(server, method, params);
+      assert.deepEqual([refused.code, refused.status], [code, 200]);
+      assert.match(refused.message, /^(?:Unknown prompt: a_|Resource not found: a\+x:)\W?nothing\W?$/);
+    });
+
+  it("keeps the completion of an item that exists", async () => {
+    const a = target();
+    const resourceTemplates = [{ uriTemplate: "x:{open}" }];
+    a.behaviours = {
+      ...a.behaviours,
+      "resources/templates/list": () => ({ result: { resourceTemplates } }),
+      "completion/complete": () => nothing,
+    };
+    const server = testServer([a, scriptedTarget("b", {})], { authorize: () => () => true });
+    for (const ref of [
+      { type: "ref/prompt", name: "a_open" },
+      { type: "ref/resource", uri: "a+x:{open}" },
+    ])
+      assert.deepEqual((await server.ask("completion/complete", { ref })).result, nothing.result);
+  });
+
   it("keeps the answer of a target about an item that exists", async () => {
     const server = testServer([target(), scriptedTarget("b", {})], { authorize: () => () => true });
     const { error } = await server.ask("tools/call", { name: "a_open" });

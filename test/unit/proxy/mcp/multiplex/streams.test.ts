@@ -320,7 +320,7 @@ describe("subscriptions/listen", () => {
         "resources/read": ({ params }) =>
           params?.["uri"] === "x:8"
             ? { error: { code: -32_602, message: "no such resource" } }
-            : { result: { contents: [] } },
+            : { result: { contents: [{ uri: params?.["uri"], text: "" }] } },
       }),
     );
     const server = testServer(targets, {
