@@ -66,11 +66,11 @@ function printFrontend({ frontend }: Json): string {
 
 function printRules({ rules }: Json): string {
   return listOf(rules)
-    .map(({ rule, refuses, policies, backend, behind, backends }) => {
+    .map(({ rule, refuses, policies, backend, behind, backends, mirrors }) => {
       const head = `  rule ${plain(String(rule))}${printPlace(backend, behind)}\n`;
       const closed = refuses === undefined ? "" : `    every request is refused: ${plain(String(refuses))}\n`;
       const steps = listOf(policies).map((policy, at) => printPolicy(policy, `${at + 1}.`));
-      const targets = listOf(backends).map(printBackend);
+      const targets = [...listOf(backends).map(printBackend), ...listOf(mirrors).map(printMirror)];
       return `${head}${closed}${steps.length === 0 ? "    no policies\n" : steps.join("")}${targets.join("")}`;
     })
     .join("");
@@ -83,11 +83,27 @@ function printPlace(backend: unknown, behind: unknown): string {
   return `, to ${plain(backend)}${place}`;
 }
 
-function printBackend({ backend, weight, refuses, policies }: Json): string {
-  const name = backend === "" ? "no backend" : plain(String(backend));
-  const why = refuses === undefined ? "" : `: refused, ${plain(String(refuses))}`;
-  const settings = listOf(policies).map((setting) => printPolicy(setting, "-"));
-  return `    to ${name} (weight ${plain(String(weight))})${why}\n${settings.join("")}`;
+function printBackend(calls: Json): string {
+  return printCalls(`to ${backendText(calls)} (weight ${plain(String(calls["weight"]))})`, calls);
+}
+
+function printMirror(calls: Json): string {
+  const whose = calls["of"] === undefined ? "" : ` of requests to ${plain(String(calls["of"]))}`;
+  return printCalls(`copies${whose} to ${backendText(calls)} (share ${plain(String(calls["share"]))})`, calls);
+}
+
+function backendText({ backend }: Json): string {
+  return backend === "" ? "no backend" : plain(String(backend));
+}
+
+/** Prints the settings of calls to a backend, and below them those of its providers or targets. */
+function printCalls(head: string, calls: Json): string {
+  const sections = listOf(calls["sections"]).map((section) =>
+    printCalls(`to section ${plain(String(section["section"]))} of ${backendText(calls)}`, section),
+  );
+  const why = calls["refuses"] === undefined ? "" : `: refused, ${plain(String(calls["refuses"]))}`;
+  const settings = listOf(calls["policies"]).map((setting) => printPolicy(setting, "-"));
+  return `    ${head}${why}\n${settings.join("")}${sections.join("")}`;
 }
 
 function printPolicy({ policy, part, preRouting, from, lost }: Json, mark: string): string {

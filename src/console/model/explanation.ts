@@ -20,20 +20,66 @@ export interface ExplainedPolicy {
   readonly lost: readonly LostPolicy[];
 }
 
-interface ExplainedRule {
+export interface ExplainedRule {
   readonly rule: string;
   /** The backend that these policies are for, and the backend of the rule in front of it. */
   readonly backend?: string;
   readonly behind?: string;
   readonly refuses?: string;
   readonly policies: readonly ExplainedPolicy[];
-  readonly backends?: readonly ExplainedBackend[];
+  readonly backends?: readonly ExplainedCalls[];
+  readonly mirrors?: readonly ExplainedMirror[];
 }
 
-interface ExplainedBackend {
+/** Calls to a backend, or to a provider or target of it. */
+interface ExplainedCalls {
   readonly backend: string;
   readonly refuses?: string;
   readonly policies: readonly ExplainedPolicy[];
+  readonly sections?: readonly ExplainedSection[];
+}
+
+interface ExplainedSection {
+  readonly section: string;
+  readonly refuses?: string;
+  readonly policies: readonly ExplainedPolicy[];
+}
+
+/** Calls with copies of requests. */
+interface ExplainedMirror extends ExplainedCalls {
+  readonly share: number;
+  readonly of?: string;
+}
+
+/** Settings under a title. */
+export interface TitledSettings {
+  readonly title: string;
+  readonly refuses?: string;
+  readonly policies: readonly ExplainedPolicy[];
+}
+
+/** Returns the settings of the calls that a rule makes, each with what it is for; nothing for those without any. */
+export function settingsOfCalls({
+  backends = [],
+  mirrors = [],
+}: Pick<ExplainedRule, "backends" | "mirrors">): TitledSettings[] {
+  const titled = [
+    ...backends.flatMap((calls) =>
+      withSections(`Calls to ${calls.backend === "" ? "no backend" : calls.backend}`, calls),
+    ),
+    ...mirrors.flatMap((calls) => {
+      const whose = calls.of === undefined ? "" : ` of requests to ${calls.of}`;
+      return withSections(`Copies${whose} to ${calls.backend}, ${Number((calls.share * 100).toFixed(2))} %`, calls);
+    }),
+  ];
+  return titled.filter(({ refuses, policies }) => refuses !== undefined || policies.length > 0);
+}
+
+function withSections(title: string, { backend, sections = [], ...calls }: ExplainedCalls): TitledSettings[] {
+  return [
+    { title, ...calls },
+    ...sections.map((each) => ({ title: `Calls to ${each.section} of ${backend}`, ...each })),
+  ];
 }
 
 export interface ExplainedRoute {
@@ -47,6 +93,7 @@ const LEVELS: Readonly<Record<string, string | undefined>> = {
   port: "on the port",
   listener: "on the listener",
   backend: "on the backend",
+  section: "on the provider or target",
   route: "on the route",
   rule: "on the rule",
   filters: "",

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { messageOf } from "../client/error-text.ts";
 import type { AdminClient } from "../client/admin-client.ts";
 import type { RouteData, RuleData } from "../data.ts";
-import type { ExplainedRoute } from "../model/explanation.ts";
+import { settingsOfCalls, type ExplainedRoute, type ExplainedRule, type TitledSettings } from "../model/explanation.ts";
 import { PolicyList } from "./policy-list.tsx";
 
 type Explanation = readonly ExplainedRoute[] | { readonly error: string } | undefined;
@@ -98,14 +98,14 @@ function Rule({
         <span class="hidden">leads to </span>
         {backends.length === 0 ? "no backend: answers by itself" : backends.join(", ")}
       </p>
-      {groupEqual(explained).map(({ listeners, refuses, policies, backend, behind, backends = [] }) => (
+      {groupEqual(explained).map(({ listeners, refuses, policies, backend, behind, ...calls }) => (
         <div key={`${listeners.join()} ${backend} ${behind}`}>
           {explained.length > 1 && <h5>On listener {listeners.join(", ")}</h5>}
           {backend !== undefined && <h5>{backendText(backend, behind)}</h5>}
           {refuses !== undefined && <p class="notice bad">Every request is refused: {refuses}</p>}
           {(policies.length > 0 || !FORWARDS_BYTES.test(kind)) && <PolicyList policies={policies} />}
-          {backends.map((each, at) => (
-            <BackendSettings key={`${at} ${each.backend}`} {...each} />
+          {settingsOfCalls(calls).map((each, at) => (
+            <CallSettings key={`${at} ${each.title}`} {...each} />
           ))}
         </div>
       ))}
@@ -113,23 +113,20 @@ function Rule({
   );
 }
 
-function BackendSettings({ backend, refuses, policies }: BackendOnListener): JSX.Element | null {
-  if (refuses === undefined && policies.length === 0) return null;
+function CallSettings({ title, refuses, policies }: TitledSettings): JSX.Element {
   return (
     <>
-      <h5>Calls to {backend === "" ? "no backend" : backend}</h5>
+      <h5>{title}</h5>
       {refuses !== undefined && <p class="notice bad">All are refused: {refuses}</p>}
       {policies.length > 0 && <PolicyList policies={policies} />}
     </>
   );
 }
 
-type BackendOnListener = NonNullable<RuleOnListener["backends"]>[number];
-
 /** Kinds whose routes no traffic policy can govern. */
 const FORWARDS_BYTES = /^(TCP|TLS)Route$/;
 
-type RuleOnListener = ExplainedRoute["rules"][number] & { readonly listener: string };
+type RuleOnListener = ExplainedRule & { readonly listener: string };
 
 function backendText(backend: string, behind: string | undefined): string {
   return behind === undefined ? `To ${backend}` : `To ${backend} behind ${behind}, after the policies of the rule`;
@@ -139,9 +136,7 @@ function backendText(backend: string, behind: string | undefined): string {
 function groupEqual(
   rules: readonly RuleOnListener[],
 ): (Omit<RuleOnListener, "listener"> & { readonly listeners: readonly string[] })[] {
-  const groups = Map.groupBy(rules, ({ refuses, policies, backend, behind, backends }) =>
-    JSON.stringify([refuses, policies, backend, behind, backends]),
-  );
+  const groups = Map.groupBy(rules, ({ listener: _listener, rule: _rule, ...same }) => JSON.stringify(same));
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
     return first === undefined ? [] : [{ ...first, listeners: group.map(({ listener }) => listener) }];

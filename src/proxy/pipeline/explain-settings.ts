@@ -1,10 +1,11 @@
 /**
  * Explains for operators (`/explain` of the admin server) which policy supplies each setting, where settings of several
  * levels are merged one by one: the most specific level wins, within a level the oldest policy, and rules of
- * authorization are collected. `backends/settings.ts` merges those of backends
- * in the same way, and `listeners/frontends.ts` those of connections.
+ * authorization are collected. `backends/settings.ts` merges those of backends in the same way, and
+ * `listeners/frontends.ts` those of connections.
  */
 import { compare } from "../../lib/compare.ts";
+import { printPolicy } from "../policies/policy-name.ts";
 import type { CompiledPolicy } from "../policies/policy-set.ts";
 import type { ExplainedLevel, LostPolicy, PolicySource } from "./explain.ts";
 
@@ -30,7 +31,7 @@ interface SettingState {
   readonly lost: LostPolicy[];
 }
 
-/** Settings that are no policy: those of the object itself. */
+/** Settings that are no policy: those of the object itself, or of a part of it. */
 export interface OwnSettings {
   /** Object and field that hold them, such as "GwBackend default/b spec.policies". */
   readonly origin: string;
@@ -40,12 +41,12 @@ export interface OwnSettings {
 /**
  * Returns the settings by name.
  * @param levels from the least specific to the most specific, each oldest first
- * @param own the most specific level of all
+ * @param own win over all levels, the last one over the others
  */
 export function explainSettings(
   levels: readonly ExplainedLevel[],
   { field, collected, namesOf }: SettingsKind,
-  own?: OwnSettings,
+  own: readonly OwnSettings[] = [],
 ): ExplainedSetting[] {
   const states = new Map<string, SettingState>();
   const claim = (name: string, source: PolicySource, filled: Map<string, PolicySource>): void => {
@@ -64,23 +65,11 @@ export function explainSettings(
     const filled = new Map<string, PolicySource>();
     for (const policy of policies)
       for (const name of namesOf(policy))
-        claim(name, { ...level, origin: originOf(policy.key, `${field}.${name}`) }, filled);
+        claim(name, { ...level, origin: printPolicy(policy.key, `${field}.${name}`) }, filled);
   }
-  for (const name of own?.names ?? []) claim(name, { level: "own", origin: `${own?.origin}.${name}` }, new Map());
+  for (const { origin, names } of own)
+    for (const name of names) claim(name, { level: "own", origin: `${origin}.${name}` }, new Map());
   return [...states]
     .map(([policy, state]) => ({ policy, ...state }))
     .sort((one, other) => compare(one.policy, other.policy));
-}
-
-/** Objects other than a GwPolicy that are sent as policies, by the first part of their key. */
-const OBJECTS: Readonly<Record<string, string>> = {
-  backendtlspolicy: "BackendTLSPolicy",
-  "gateway-client": "Gateway",
-};
-
-function originOf(key: string, field: string): string {
-  const slash = key.indexOf("/");
-  const kind = OBJECTS[key.slice(0, slash)];
-  const name = key.slice(slash + 1);
-  return kind === undefined ? `GwPolicy ${name} ${field}` : `${kind} ${name}`;
 }

@@ -8,11 +8,11 @@ import type { CompiledPolicy, CompiledUnit } from "../policies/policy-set.ts";
 import type { InlineFilters } from "./compose.ts";
 import { selectUnits, type LossReason, type Selection, type Slot } from "./select-units.ts";
 
-type Level = "gateway" | "port" | "listener" | "backend" | "route" | "rule" | "filters" | "own";
+type Level = "gateway" | "port" | "listener" | "backend" | "section" | "route" | "rule" | "filters" | "own";
 
 /**
- * The policies of one level. "filters" are the own filters and fields of a route that delegates, "own" the settings of a
- * backend itself.
+ * The policies of one level. "section" are those of a provider or target of a backend, "filters" the own filters and fields of
+ * a route that delegates, "own" the settings of a backend itself.
  */
 export interface ExplainedLevel {
   readonly level: Level;

@@ -20,6 +20,7 @@ import type { CelPhase } from "../../cel/environments/phases.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
 import { POLICIES, type KnownUnit, type PolicyMessages, type PolicyName, type Unit } from "./index.ts";
+import { printPolicy } from "./policy-name.ts";
 import type { Kept, Middleware, PolicyDeps } from "./policy.ts";
 import { compare } from "../../lib/compare.ts";
 import { acceptsTrafficPolicies } from "../../ir/keys.ts";
@@ -305,12 +306,9 @@ const FIELDS: Readonly<Partial<Record<PolicyName, string>>> = {
   globalRateLimit: "rateLimit.global",
   responseBuffer: "buffer.response",
 };
-const POLICY_PREFIX = "policy/";
 
 /** @param owner keys of one policy, or of several that were merged; the key of a route for its own filters */
 function originOf(owner: string, name: PolicyName): string {
-  if (!owner.startsWith(POLICY_PREFIX)) return owner;
-  const policies = owner.split(" ").map((key) => key.slice(POLICY_PREFIX.length));
   const field = FIELDS[name] ?? name;
-  return `GwPolicy ${policies.join(", ")}${field === "" ? "" : ` spec.traffic.${field}`}`;
+  return printPolicy(owner, field === "" ? "" : `spec.traffic.${field}`);
 }

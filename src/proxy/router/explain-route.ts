@@ -3,15 +3,20 @@
  * order, and for a route that others delegate to, the chain that leads to it. `RouteTable` and `Configuration` call it
  * with the routes in force.
  */
-import type { Backend, TcpRoute, WeightedBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { TcpRoute } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { explainPolicies, type ExplainedLevel, type ExplainedPolicy } from "../pipeline/explain.ts";
 import { explainSettings, type ExplainedSetting, type SettingsKind } from "../pipeline/explain-settings.ts";
-import { printObject } from "../backends/auth/place.ts";
-import { COLLECTED_SETTINGS, settingNames } from "../backends/settings.ts";
 import { COLLECTED_FRONTEND, frontendNames } from "../listeners/frontends.ts";
 import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
 import { chainLevels, type ChainLink } from "./bind-chain.ts";
 import { inlineOf } from "./bind-rule.ts";
+import {
+  explainBackend,
+  explainMirrors,
+  type BackendPlace,
+  type ExplainedBackend,
+  type ExplainedMirror,
+} from "./explain-backend.ts";
 import type { CompiledRoute, CompiledRule } from "./route.ts";
 
 /** A route on one of its listeners, for operators. */
@@ -43,25 +48,14 @@ interface ExplainedRule {
   readonly policies: readonly ExplainedPolicy[];
   /** The backends of a TCPRoute or TLSRoute; of other routes those whose calls a policy or setting governs. */
   readonly backends?: readonly ExplainedBackend[];
-}
-
-interface ExplainedBackend {
-  /** Key of the backend, such as "service/default/db:5432"; "" for a reference that leads to none. */
-  readonly backend: string;
-  readonly weight: number;
-  /** Why everything sent to it is refused, where that is so. */
-  readonly refuses?: string;
-  /** The settings of calls to it by name, and which policies supply them. */
-  readonly policies: readonly ExplainedSetting[];
+  /** The backends that get copies of requests, where a policy or setting governs those calls. */
+  readonly mirrors?: readonly ExplainedMirror[];
 }
 
 /** A listener of a route: its key, and the policies of its Gateway, port and of itself. */
-export interface ListenerPlace {
+export interface ListenerPlace extends BackendPlace {
   readonly listener: string;
   readonly outer: readonly (readonly CompiledPolicy[])[];
-  readonly policies: PolicySet;
-  /** Returns a backend by key. */
-  readonly backendOf: (key: string) => Backend | undefined;
 }
 
 export interface ExplainedPlace extends ListenerPlace {
@@ -125,32 +119,6 @@ function frontendOf({ outer }: ListenerPlace): Pick<ExplainedRoute, "frontend"> 
   return frontend.length === 0 ? {} : { frontend };
 }
 
-const BACKEND_SETTINGS: SettingsKind = {
-  field: "spec.backend",
-  collected: COLLECTED_SETTINGS,
-  namesOf: ({ backend }) => settingNames(backend),
-};
-
-/** @param levels those above the backend */
-function explainBackend(
-  { backend, weight, invalidReason }: WeightedBackend,
-  levels: readonly ExplainedLevel[],
-  { policies, backendOf }: Pick<ListenerPlace, "policies" | "backendOf">,
-): ExplainedBackend {
-  if (backend === "" || invalidReason !== "") return { backend, weight, refuses: invalidReason, policies: [] };
-  const message = backendOf(backend);
-  if (message === undefined) return { backend, weight, refuses: "it does not exist", policies: [] };
-  const attached = policies.at(`backend:${backend}`);
-  const closed = attached.find(({ failsClosed }) => failsClosed);
-  const own = { origin: `${printObject(message)} spec.policies`, names: settingNames(message.settings) };
-  return {
-    backend,
-    weight,
-    ...(closed === undefined ? {} : { refuses: `${closed.key.replace("policy/", "GwPolicy ")} is invalid` }),
-    policies: explainSettings([...levels, { level: "backend", policies: attached }], BACKEND_SETTINGS, own),
-  };
-}
-
 /** Settings that decide about requests, and so let no connection of bytes to the backend. */
 const NEEDS_REQUESTS: ReadonlySet<string> = new Set(["authorization", "extAuth"]);
 
@@ -191,10 +159,18 @@ function explainRule(link: ChainLink, place: ExplainedPlace): ExplainedRule[] {
   const settings = backends
     .filter(({ message: { backend, invalidReason } }) => backend !== "" && invalidReason === "")
     .map(({ message: backend }) => explainBackend(backend, [...above, ...own], place))
-    .filter((each) => each.refuses !== undefined || each.policies.length > 0);
-  const settingsOf = (fits: (key: string) => boolean): Pick<ExplainedRule, "backends"> => {
+    .filter(isGoverned);
+  const mirroring = links.findLast(({ compiled }) => compiled.filters.mirrors.length > 0) ?? link;
+  const copies = explainMirrors(mirroring.compiled.filters, link.compiled, [...above, ...own], place).filter(
+    isGoverned,
+  );
+  const settingsOf = (fits: (key: string) => boolean): Pick<ExplainedRule, "backends" | "mirrors"> => {
     const fitting = settings.filter(({ backend }) => fits(backend));
-    return fitting.length === 0 ? {} : { backends: fitting };
+    const copied = copies.filter(({ of }) => of === undefined || fits(of));
+    return {
+      ...(fitting.length === 0 ? {} : { backends: fitting }),
+      ...(copied.length === 0 ? {} : { mirrors: copied }),
+    };
   };
   return [
     ...governed.map((backend) => ({
@@ -206,6 +182,10 @@ function explainRule(link: ChainLink, place: ExplainedPlace): ExplainedRule[] {
     ...(others ? [{ ...rule, policies: explain([]), ...settingsOf((key) => !governed.includes(key)) }] : []),
     ...keys.flatMap((key) => behind(key).flatMap((backend) => explainBehind(rule, { key, backend, policies }))),
   ];
+}
+
+function isGoverned({ refuses, policies, sections }: Omit<ExplainedBackend, "weight">): boolean {
+  return refuses !== undefined || policies.length > 0 || sections !== undefined;
 }
 
 function explainBehind(

@@ -21,7 +21,9 @@ import {
   LISTENER,
   endpoints,
   listener,
+  modelBackend,
   policy,
+  prefix,
   route,
   serviceBackend,
   startDataPlane,
@@ -83,6 +85,17 @@ async function startPlane(t: TestContext, token?: string): Promise<Plane> {
       backend: { tcp: { connectTimeoutMs: 5000 } },
       frontend: { http: { maxBufferBytes: 1_000_000 } },
     }),
+    route("llm", [
+      to("ai", {
+        matches: prefix("/v1"),
+        filters: [{ filter: { case: "mirror", value: { backend: key, numerator: 1, denominator: 4 } } }],
+      }),
+    ]),
+    modelBackend("ai", upstream.port, "", "fast"),
+    policy("fast", {
+      targets: [{ target: { case: "backend", value: "backend/default/ai" }, section: "fast" }],
+      backend: { http: { requestTimeoutMs: 1000 } },
+    }),
     policy("edit", { targets: [{ target: { case: "route", value: "httproute/default/shop" } }], units }),
   ]);
   t.after(() => proxy.close());
@@ -125,7 +138,7 @@ test("config all, config backends, log and explain ask the pods of a Gateway ove
   const options = { kubeconfig, proxyAdminPort: adminPort };
   const summary = recordTerminal();
   await showConfig(undefined, { ...options, output: "short" }, summary);
-  assert.match(summary.printed(), /^SECTION +COUNT\nbinds +1\nlisteners +1\nroutes +2\npolicies +2\nbackends +1\n/);
+  assert.match(summary.printed(), /^SECTION +COUNT\nbinds +1\nlisteners +1\nroutes +3\npolicies +3\nbackends +2\n/);
   assert.ok(
     asked.some((path) => path.startsWith(`${PODS}?labelSelector=gateway.networking.k8s.io%2Fgateway-name%3Dedge`)),
   );
@@ -162,6 +175,27 @@ test("config all, config backends, log and explain ask the pods of a Gateway ove
     - tcp
       from GwPolicy default/calls spec.backend.tcp (gateway)
     to no backend (weight 1): refused, no such Service
+`,
+  );
+  const llm = recordTerminal();
+  await explainRoute("httproute/llm.default", { ...options, output: "text" }, llm);
+  assert.equal(
+    llm.printed(),
+    `HTTPRoute default/llm on ${LISTENER}
+  connections
+    - http
+      from GwPolicy default/calls spec.frontend.http (gateway)
+  rule 0
+    no policies
+    to backend/default/ai (weight 1)
+    - tcp
+      from GwPolicy default/calls spec.backend.tcp (gateway)
+    to section fast of backend/default/ai
+    - http
+      from GwPolicy default/fast spec.backend.http (section)
+    copies to backend/default/svc (share 0.25)
+    - tcp
+      from GwPolicy default/calls spec.backend.tcp (gateway)
 `,
   );
 });

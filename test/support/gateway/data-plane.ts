@@ -129,10 +129,10 @@ export interface RawClient {
   closed(): Promise<string>;
 }
 
-/** Returns an LLM backend that speaks the chat completions format. */
-export function modelBackend(name: string, port: number, model = ""): Resource {
+/** Returns an LLM backend that speaks the chat completions format. @param section name of its provider */
+export function modelBackend(name: string, port: number, model = "", section = ""): Resource {
   const formats = [{ type: "Completions", path: "" }];
-  const provider = { key: "custom", identity: "custom", host: "127.0.0.1", port, model, formats };
+  const provider = { name: section, key: "custom", identity: "custom", host: "127.0.0.1", port, model, formats };
   return resourceOf(
     "Backend",
     create(BackendSchema, {

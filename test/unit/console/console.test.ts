@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { ConfigurationContent, ConsoleData, RouteData } from "../../../src/console/data.ts";
-import { lossText } from "../../../src/console/model/explanation.ts";
+import { lossText, settingsOfCalls } from "../../../src/console/model/explanation.ts";
 import { filterRoutes, indexRoutes } from "../../../src/console/model/filter.ts";
 import {
   formatAge,
@@ -189,4 +189,27 @@ test("a data plane is well when nothing is wrong, and each fault is named with t
   );
   const many = Array.from({ length: 5000 }, () => broken);
   assert.equal(assessHealth(WELL, { binds: [], routes: many }).findings.length, 6);
+});
+
+test("the calls of a rule are listed with their providers, targets and copies, as far as something is set", () => {
+  const policies = [{ policy: "auth", from: [], lost: [] }];
+  const sections = [{ section: "fast", policies }];
+  const calls = settingsOfCalls({
+    backends: [
+      { backend: "backend/default/ai", policies: [], sections },
+      { backend: "", refuses: "it does not exist", policies: [] },
+    ],
+    mirrors: [
+      { backend: "service/default/b:80", share: 1 / 3, policies },
+      { backend: "service/default/b:80", share: 1, of: "backend/default/ai", policies: [] },
+    ],
+  });
+  assert.deepEqual(
+    calls.map(({ title, refuses = "" }) => [title, refuses]),
+    [
+      ["Calls to fast of backend/default/ai", ""],
+      ["Calls to no backend", "it does not exist"],
+      ["Copies to service/default/b:80, 33.33 %", ""],
+    ],
+  );
 });

@@ -1,6 +1,7 @@
 /** Says where an `auth` block stands, for reports: the object, and the field as users write it. */
 import type { Backend, BackendAuth } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { CompiledPolicy } from "../../policies/policy-set.ts";
+import { printPolicy } from "../../policies/policy-name.ts";
 import { backendName } from "../backend-name.ts";
 
 /**
@@ -14,7 +15,7 @@ export function placeOfAuth(
   section: string,
 ): string {
   const policy = policies.find(({ backend }) => backend !== undefined && backend.auth === auth);
-  if (policy !== undefined) return `GwPolicy ${policy.key.replace("policy/", "")} spec.backend.auth`;
+  if (policy !== undefined) return printPolicy(policy.key, "spec.backend.auth");
   if (message.settings?.auth === auth) return `${printObject(message)} spec.policies.auth`;
   return `${printObject(message)} ${section} policies.auth`;
 }
