@@ -25,7 +25,7 @@ export interface Node {
   readonly enter: string;
   /** Makes the images of an archive known to the node. */
   importImages(archive: string): Promise<void>;
-  /** Kills containerd, kubelet and kube-proxy, and starts them again in the order in which they need each other. */
+  /** Kills containerd, kubelet and kube-proxy, and starts them again. */
   crashAgents(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -58,16 +58,12 @@ async function startIn(pit: Pit, binaries: string): Promise<Node> {
     await pit.run(["ctr", "--namespace", "k8s.io", "images", "import", archive]);
   };
 
-  const containerdAnswers = (): Promise<void> => holds("containerd answers", () => pit.run(["ctr", "version"]));
   const crashAgents = async (): Promise<void> => {
     for (const name of ["containerd", "kubelet", "kube-proxy"]) await pit.kill(name);
-    pit.startAgain("containerd");
-    // Kubelet ends at once without it.
-    await containerdAnswers();
-    for (const name of ["kubelet", "kube-proxy"]) pit.startAgain(name);
+    for (const name of ["containerd", "kube-proxy"]) pit.startAgain(name);
   };
 
-  await containerdAnswers();
+  await holds("containerd answers", () => pit.run(["ctr", "version"]));
   await importImages(programImage(join(binaries, "pause"), [PAUSE_IMAGE]));
   await holds("the API server is ready", () => kubectl(["get", "--raw", "/readyz"]));
   await plane.startControllers();

@@ -20,7 +20,7 @@ export async function startContainerd(pit: Pit): Promise<void> {
   pit.start("containerd", ["containerd", "--config", path]);
 }
 
-/** Needs an API server that answers. @param binaries the folder of the programs */
+/** Needs an API server that answers. kubelet ends at once as long as containerd is not there, so it is kept. @param binaries the folder of the programs */
 export async function startKubelet(pit: Pit, plane: ControlPlane, binaries: string): Promise<void> {
   const own = await plane.kubeconfigOf("kubelet", `/O=system:nodes/CN=system:node:${NODE_NAME}`);
   const path = join(pit.directory, "kubelet.yaml");
@@ -28,7 +28,7 @@ export async function startKubelet(pit: Pit, plane: ControlPlane, binaries: stri
   await writeFile(join(pit.directory, "resolv.conf"), "");
   const name = `--hostname-override=${NODE_NAME}`;
   const place = [name, `--node-ip=${NODE_ADDRESS}`];
-  pit.start("kubelet", [join(binaries, "kubelet"), `--config=${path}`, `--kubeconfig=${own}`, ...place]);
+  pit.keep("kubelet", [join(binaries, "kubelet"), `--config=${path}`, `--kubeconfig=${own}`, ...place]);
   const proxy = await plane.kubeconfigOf("kube-proxy", "/CN=system:kube-proxy");
   pit.start("kube-proxy", [join(binaries, "kube-proxy"), `--kubeconfig=${proxy}`, name, ...PROXY_FLAGS]);
 }

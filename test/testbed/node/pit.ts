@@ -16,6 +16,8 @@ export interface Pit {
   readonly process: string;
   /** Starts a program that runs until it is killed or the pit is closed. Its output is added to NAME.log of the directory. */
   start(name: string, argv: readonly string[]): void;
+  /** Does the same for one that is started again, a second later, whenever it ends: what systemd does on nodes. */
+  keep(name: string, argv: readonly string[]): void;
   /** Kills a program that was started, as a crash does. Resolves when it is gone; what it started itself lives on. */
   kill(name: string): Promise<void>;
   /** Starts a program that was killed with the same command line. */
@@ -60,6 +62,11 @@ export async function openPit(): Promise<Pit> {
     const [log, number] = ["log", "pid"].map((end) => quote(join(directory, `${name}.${end}`)));
     shell.stdin.write(`echo "$BASHPID" >${number}; exec ${command} >>${log} 2>&1\n`);
   };
+  const keep = (name: string, argv: readonly string[]): void => {
+    const [log, number] = ["log", "pid"].map((end) => quote(join(directory, `${name}.${end}`)));
+    const once = `${argv.map(quote).join(" ")} >>${log} 2>&1 & echo "$!" >${number}; wait "$!"`;
+    shell.stdin.write(`while :; do ${once} || true; sleep 1; done\n`);
+  };
   return {
     directory,
     process: target,
@@ -68,6 +75,7 @@ export async function openPit(): Promise<Pit> {
       commands.set(name, command);
       launch(name, command);
     },
+    keep,
     async kill(name) {
       const number = (await readFile(join(directory, `${name}.pid`), "utf8")).trim();
       await run(["sh", "-c", `kill -KILL ${number}; while kill -0 ${number} 2>/dev/null; do sleep 0.1; done`]);
