@@ -21,8 +21,8 @@ interface ResponseState {
   readonly serviceTier?: string | undefined;
 }
 
-/** Values of members that the request leaves out. */
-const DEFAULTS: JsonObject = {
+/** The members that repeat the request, with their values where the request leaves them out. */
+const REQUEST_MEMBERS: JsonObject = {
   background: false,
   instructions: null,
   max_output_tokens: null,
@@ -44,46 +44,55 @@ const DEFAULTS: JsonObject = {
   user: null,
 };
 
+/** A response object in the order of the API. Copies of it are filled in, which the engine makes fast. */
+const TEMPLATE: JsonObject = {
+  id: "",
+  object: "response",
+  created_at: 0,
+  status: "in_progress",
+  error: null,
+  incomplete_details: null,
+  access_programs: null,
+  model: "",
+  output: [],
+  ...REQUEST_MEMBERS,
+  service_tier: "default",
+  usage: null,
+};
+
 /** What response objects say of their request; a stream keeps it to its end, and not the conversation in the request. */
 export interface ResponseContext {
-  readonly createdAt: number;
   /** The model that the client asked for. */
   readonly model: string;
-  /** Members that repeat the request. */
-  readonly repeated: JsonObject;
+  /** A response object with the time and the members that repeat the request. */
+  readonly template: JsonObject;
 }
 
 export function contextOfResponse({ request, createdAt }: AnswerContext): ResponseContext {
-  return { createdAt, model: stringOf(request["model"]) ?? "", repeated: repeatRequest(request) };
+  const template: JsonObject = { ...TEMPLATE, created_at: createdAt };
+  for (const [name, value] of Object.entries(request))
+    if (Object.hasOwn(REQUEST_MEMBERS, name)) template[name] = value ?? REQUEST_MEMBERS[name];
+  for (const name of ["text", "reasoning"])
+    template[name] = { ...objectOf(REQUEST_MEMBERS[name]), ...objectOf(request[name]) };
+  return { model: stringOf(request["model"]) ?? "", template };
 }
 
-export function printResponse(state: ResponseState, context: ResponseContext): JsonObject {
+export function printResponse(state: ResponseState, { model: asked, template }: ResponseContext): JsonObject {
   const { id, model, output, stop, error, usage, serviceTier } = state;
   const incomplete = stop === undefined ? undefined : INCOMPLETE[stop.reason];
   return {
+    ...template,
     id: `resp_${id}`,
-    object: "response",
-    created_at: context.createdAt,
     status:
       error !== undefined ? "failed" : stop === undefined ? "in_progress" : incomplete ? "incomplete" : "completed",
     error: error === undefined ? null : { code: errorCode(error), message: error.message },
     incomplete_details: incomplete === undefined ? null : { reason: incomplete },
-    access_programs: null,
-    model: model === "" ? context.model : model,
+    model: model === "" ? asked : model,
     // An item that was never completed leaves a gap.
     output: output.filter((item) => item !== undefined),
-    ...context.repeated,
     service_tier: serviceTier ?? "default",
     usage: usage === undefined ? null : printUsage(usage),
   };
-}
-
-function repeatRequest(request: JsonObject): JsonObject {
-  const repeated: JsonObject = {};
-  for (const [name, value] of Object.entries(DEFAULTS)) repeated[name] = request[name] ?? value;
-  repeated["text"] = { ...objectOf(DEFAULTS["text"]), ...objectOf(request["text"]) };
-  repeated["reasoning"] = { ...objectOf(DEFAULTS["reasoning"]), ...objectOf(request["reasoning"]) };
-  return repeated;
 }
 
 /** Reasons for which an answer ends early, in the words of the API. */
