@@ -124,7 +124,7 @@ export class EventStreamParser {
     const headersEnd = headersStart + bytes.readUInt32BE(start + 4);
     const data = text.slice(headersEnd, end);
     if (headersEnd > headersStart && text.slice(headersStart, headersEnd) === this.#headers)
-      this.#onFrame(withoutPadding(data), this.#type);
+      this.#onFrame(data, this.#type);
     else this.#readOther(bytes, headersStart, headersEnd, data);
   }
 
@@ -136,7 +136,7 @@ export class EventStreamParser {
         // Not a slice, which would keep the text of the whole chunk as long as the stream lives.
         this.#headers = bytes.toString("latin1", headersStart, headersEnd);
         this.#type = headers.get(":event-type") ?? "";
-        return this.#onFrame(withoutPadding(data), this.#type);
+        return this.#onFrame(data, this.#type);
       case "exception":
         return this.#onFrame(data, EXCEPTION + (headers.get(":exception-type") ?? ""));
       case "error": {
@@ -173,24 +173,6 @@ function verify(bytes: Buffer, start: number, end: number): void {
   const checksum = end - CHECKSUM_BYTES;
   if (crc32(bytes.subarray(start, checksum)) !== bytes.readUInt32BE(checksum))
     throw invalid("a frame has a wrong checksum");
-}
-
-const PADDING = ',"p":"';
-
-/**
- * Removes the member of random letters at the end of an event, by which Bedrock hides the lengths of texts. Without it
- * most events differ in their text alone (repetition.ts). A member before the last brace is one of the event itself.
- */
-function withoutPadding(data: string): string {
-  if (!data.endsWith('"}')) return data;
-  let at = data.length - 2;
-  while (isLetterOrDigit(data.charCodeAt(at - 1))) at--;
-  at -= PADDING.length;
-  return at >= 0 && data.startsWith(PADDING, at) ? `${data.slice(0, at)}}` : data;
-}
-
-function isLetterOrDigit(code: number): boolean {
-  return (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a) || (code >= 0x30 && code <= 0x39);
 }
 
 /** Returns the headers whose values are text. */

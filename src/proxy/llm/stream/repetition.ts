@@ -10,14 +10,25 @@
  */
 const PLAIN = /^"[ !#-[\]-~]+"$/;
 
-/** An event around its text. */
+/**
+ * Matches what follows a text up to and including the last member of an event, if its value is random letters. OpenAI
+ * (`obfuscation`) and Bedrock (`p`) add it to hide the lengths of texts; no reader looks at it.
+ */
+const PADDED = /^(.*)(,"(?:obfuscation|p)":")[A-Za-z0-9]*"\}$/s;
+
+/** A text around another one. */
 export interface Pattern {
   readonly before: string;
   readonly after: string;
 }
 
+interface EventPattern extends Pattern {
+  /** What is between `after` and the random letters; undefined for an event without them. */
+  readonly padding: string | undefined;
+}
+
 export class Repetition {
-  #event: Pattern | undefined;
+  #event: EventPattern | undefined;
   #type = "";
 
   /**
@@ -28,7 +39,8 @@ export class Repetition {
    * @param type name of the event where the framing carries one: equal data mean the same only in events of one type
    */
   learn(text: string | undefined, event: string, type = ""): void {
-    this.#event = text === undefined ? undefined : patternOf(copyOf(event), text);
+    const pattern = text === undefined ? undefined : patternOf(copyOf(event), text);
+    this.#event = pattern && withoutPadding(pattern);
     this.#type = type;
   }
 
@@ -46,15 +58,34 @@ function copyOf(text: string): string {
   return Buffer.from(text, "latin1").toString("latin1");
 }
 
+function withoutPadding({ before, after }: Pattern): EventPattern {
+  const [, rest, padding] = PADDED.exec(after) ?? [];
+  return { before, after: rest ?? after, padding };
+}
+
 /** @returns the JSON string in place of the text; undefined when anything else differs, or the text has escapes */
-function textIn(event: string, { before, after }: Pattern): string | undefined {
-  if (event.length < before.length + after.length + 2) return undefined;
+function textIn(event: string, { before, after, padding }: EventPattern): string | undefined {
   // Slices copy nothing and are compared as whole words; `startsWith` and `endsWith` compare character by character and
   // take five to ten times as long.
-  const end = event.length - after.length;
-  if (event.slice(0, before.length) !== before || event.slice(end) !== after) return undefined;
+  if (event.slice(0, before.length) !== before) return undefined;
+  // A text without escapes ends at the next quote.
+  const end = event.indexOf('"', before.length + 1) + 1;
+  const rest = end + after.length;
+  if (end === 0 || event.slice(end, rest) !== after) return undefined;
+  if (padding === undefined ? rest !== event.length : !endsInPadding(event, rest, padding)) return undefined;
   const literal = event.slice(before.length, end);
   return PLAIN.test(literal) ? literal : undefined;
+}
+
+function endsInPadding(event: string, from: number, padding: string): boolean {
+  if (!event.startsWith(padding, from)) return false;
+  let at = from + padding.length;
+  while (isLetterOrDigit(event.charCodeAt(at))) at++;
+  return at === event.length - 2 && event.endsWith('"}');
+}
+
+function isLetterOrDigit(code: number): boolean {
+  return (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a) || (code >= 0x30 && code <= 0x39);
 }
 
 /** Returns the pattern of an event around its text; undefined for a text with escapes, and for one that is empty. */
