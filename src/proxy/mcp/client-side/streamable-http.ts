@@ -12,7 +12,7 @@ import type { Message } from "../message/message.ts";
 import { findMethod, type Method } from "../methods.ts";
 import type { Multiplexer } from "../multiplex/multiplexer.ts";
 import type { ClientInfo, Session } from "../session/session.ts";
-import { withoutSession, type SessionOwner, type Sessions } from "../session/sessions.ts";
+import { withoutSession, type LiveSession, type SessionOwner, type Sessions } from "../session/sessions.ts";
 import { subjectOf } from "../session/subject.ts";
 import type { McpAnswer } from "../targets/target.ts";
 import { answerBatch } from "./batch.ts";
@@ -201,9 +201,8 @@ export class StreamableHttp {
     const { isStateless, sessions, multiplexer } = this.#options;
     const header = checkVersion(exchange.requestHeaders.get("mcp-protocol-version"));
     if (isStateless || (header !== undefined && isModern(header))) return this.#refuseMethod();
-    const id = exchange.requestHeaders.get(SESSION_HEADER);
-    if (id === undefined) throw missingSession();
-    const session = sessions.resume(id, this.#ownerOf(exchange));
+    if (!exchange.requestHeaders.has(SESSION_HEADER)) throw missingSession();
+    const session = this.#resume(exchange);
     // A session that is unknown here has nothing to end, and the answer tells no one whether it exists.
     if (session === undefined) return acceptedReply();
     sessions.end(session);
@@ -225,10 +224,15 @@ export class StreamableHttp {
   }
 
   #requireSession(exchange: RoutedExchange): Session {
-    const [id = "", ...others] = exchange.requestHeaders.getAll(SESSION_HEADER);
-    const session = others.length > 0 ? undefined : this.#options.sessions.resume(id, this.#ownerOf(exchange));
+    const session = this.#resume(exchange);
     if (session === undefined) throw new McpError(ERROR_CODES.invalidRequest, "Session not found", { status: 404 });
     return session;
+  }
+
+  /** @returns undefined when the session is unknown; several fields name none */
+  #resume(exchange: RoutedExchange): LiveSession | undefined {
+    const [id = "", ...others] = exchange.requestHeaders.getAll(SESSION_HEADER);
+    return others.length > 0 ? undefined : this.#options.sessions.resume(id, this.#ownerOf(exchange));
   }
 
   #ownerOf(exchange: RoutedExchange): SessionOwner {
