@@ -65,7 +65,7 @@ export async function openPit(): Promise<Pit> {
   const keep = (name: string, argv: readonly string[]): void => {
     const [log, number] = ["log", "pid"].map((end) => quote(join(directory, `${name}.${end}`)));
     const once = `${argv.map(quote).join(" ")} >>${log} 2>&1 & echo "$!" >${number}; wait "$!"`;
-    shell.stdin.write(`while :; do ${once} || true; sleep 1; done\n`);
+    shell.stdin.write(`while :; do ${once} || true; sleep 1; done 2>/dev/null\n`);
   };
   return {
     directory,
