@@ -8,17 +8,21 @@
  *
  * In both cases the client gets an event `error`. A message that a guard would mask is rejected; masks have no effect on
  * answers, as in streams.
- * Each message is printed anew from what was read, so that no second reading of the same bytes can hide a text.
+ * Each message is printed anew from what was read, so that no second reading of the same bytes can hide a text. A
+ * direction without guards is relayed byte for byte, and messages of the gateway are put between those of the other side.
  */
 import { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import type { HeaderList } from "../../../lib/header-list.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
 import { parseObject, stringOf } from "../shared/json.ts";
+import { RelayedFrames } from "../stream/relayed-frames.ts";
+import { TextMessages } from "../stream/text-messages.ts";
 import { printEvent, printMessage, SessionReader, type SessionFrame } from "../stream/web-socket.ts";
+import type { GuardChain } from "./chain.ts";
 import type { PromptGuards } from "./run.ts";
 import { checkClientEvent } from "./session-request.ts";
-import { SessionAnswers } from "./session-answers.ts";
+import { SessionAnswers, type Released } from "./session-answers.ts";
 import { blockedError } from "./text-windows.ts";
 
 /** Longest message that is read; a longer one cannot be checked and is dropped. */
@@ -32,7 +36,7 @@ export interface SessionContext {
   readonly headers: HeaderList;
   /** Whether the provider stops an answer when it is told `response.cancel`. */
   readonly canCancel: boolean;
-  /** Is shown each message of the provider, checked or not. */
+  /** Is shown each message of the provider that can be read, checked or not. */
   onMessage(text: Buffer): void;
 }
 
@@ -41,33 +45,44 @@ export function guardSession(provider: Duplex, context: SessionContext): Duplex 
   return new GuardedSession(provider, context);
 }
 
+type Message = Extract<SessionFrame, { kind: "message" }>;
+
 /** The connection as the client sees it. */
 class GuardedSession extends Duplex {
   readonly #provider: Duplex;
   readonly #context: SessionContext;
-  readonly #fromClient: SessionReader = new SessionReader(true, MAX_MESSAGE_BYTES);
-  readonly #fromProvider: SessionReader = new SessionReader(false, MAX_MESSAGE_BYTES);
-  readonly #answers: SessionAnswers | undefined;
+  readonly #toClient: RelayedFrames;
+  readonly #toProvider: RelayedFrames;
+  /** Take what the provider and the client send; the next bytes come when these are through. */
+  readonly #receive: (chunk: Buffer) => Promise<void>;
+  readonly #send: (chunk: Buffer) => Promise<void>;
+  #answers: SessionAnswers | undefined;
+  /** The last piece of work on what the provider sends; each begins when the one before has ended. */
+  #received: Promise<void> = Promise.resolve();
+  #waitingPieces = 0;
   #hasRoom = true;
-  #isChecking = false;
+  /** Waits for the client to read. */
+  #onRoom: (() => void) | undefined;
   #providerHasEnded = false;
-  /** Whether the client has been told the end. */
-  #hasNoMore = false;
+  /** Whether the last frame has gone to a side: it closes the session (RFC 6455 §5.5.1). */
+  #isClientClosed = false;
+  #isProviderClosed = false;
 
   constructor(provider: Duplex, context: SessionContext) {
     super({ allowHalfOpen: true });
     this.#provider = provider;
     this.#context = context;
-    const { guards, exchange, headers } = context;
-    if (guards.response !== undefined)
-      this.#answers = new SessionAnswers({ chain: guards.response, exchange, headers }, exchange.responseLimitBytes);
+    this.#toClient = new RelayedFrames((bytes) => this.#deliver(bytes));
+    this.#toProvider = new RelayedFrames((bytes) => this.#writeOn(bytes));
+    this.#receive = this.#receiver(context);
+    this.#send = this.#sender(context);
     // Each direction ends on its own, as the relay expects it of a socket.
     if (provider instanceof Socket) provider.allowHalfOpen = true;
-    provider.on("data", (chunk: Buffer) => void this.#runChecks(() => this.#receive(chunk)));
+    provider.on("data", (chunk: Buffer) => void this.#enqueue(() => this.#receive(chunk)));
     provider.pause();
     provider.on("end", () => {
       this.#providerHasEnded = true;
-      void this.#runChecks(() => this.#finish());
+      void this.#enqueue(() => this.#finish());
     });
     provider.on("error", (error: Error) => this.destroy(error));
     provider.on("close", () => {
@@ -78,12 +93,16 @@ class GuardedSession extends Duplex {
 
   override _read(): void {
     this.#hasRoom = true;
-    if (!this.#isChecking) this.#provider.resume();
+    this.#onRoom?.();
+    if (this.#waitingPieces === 0) this.#provider.resume();
   }
 
   /** Takes the next bytes of the client only when these have been checked, so that messages keep their order. */
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    void this.#take(chunk, done);
+    this.#send(chunk).then(
+      () => done(),
+      (error: unknown) => done(asError(error)),
+    );
   }
 
   override _final(done: (error?: Error | null) => void): void {
@@ -92,105 +111,144 @@ class GuardedSession extends Duplex {
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     this.#provider.destroy(error ?? undefined);
+    this.#letGo();
     done(error);
   }
 
-  /** Reads nothing more of the provider until the checks have ended. */
-  async #runChecks(checks: () => Promise<void>): Promise<void> {
-    this.#isChecking = true;
+  /**
+   * Works on what the provider has sent, a piece after the other, and reads nothing more until the last one is through.
+   * A socket that is paused still reports its end, which must not overtake a check.
+   */
+  async #enqueue(work: () => Promise<void>): Promise<void> {
+    this.#waitingPieces++;
     this.#provider.pause();
+    const before = this.#received;
+    const received = (async () => {
+      await before;
+      if (!this.destroyed) await work();
+    })();
+    this.#received = received;
     try {
-      await checks();
+      await received;
     } catch (error) {
       this.destroy(asError(error));
       return;
     }
-    this.#isChecking = false;
-    if (this.#hasRoom && !this.destroyed) this.#provider.resume();
+    this.#waitingPieces--;
+    if (this.#waitingPieces === 0 && this.#hasRoom && !this.destroyed) this.#provider.resume();
   }
 
-  async #take(chunk: Buffer, done: (error?: Error) => void): Promise<void> {
-    try {
-      await this.#send(chunk);
-    } catch (error) {
-      done(asError(error));
-      return;
-    }
-    done();
+  #sender({ guards }: SessionContext): (chunk: Buffer) => Promise<void> {
+    const chain = guards.request;
+    if (chain === undefined)
+      return async (chunk) => {
+        this.#toProvider.push(chunk);
+        await this.#drained();
+      };
+    const reader = new SessionReader(true, MAX_MESSAGE_BYTES);
+    return async (chunk) => {
+      for (const frame of reader.read(chunk)) {
+        if (frame.kind === "message") await this.#sendMessage(frame, chain);
+        else this.#writeOn(frame.bytes);
+        if (frame.kind === "control" && frame.isClose) this.#isProviderClosed = true;
+        await this.#drained();
+      }
+    };
   }
 
-  async #send(chunk: Buffer): Promise<void> {
-    for (const frame of this.#fromClient.read(chunk))
-      if (frame.kind === "control") await this.#writeOn(frame.bytes);
-      else await this.#sendMessage(frame);
-  }
-
-  async #sendMessage({ isBinary, payload }: Extract<SessionFrame, { kind: "message" }>): Promise<void> {
+  async #sendMessage({ isBinary, payload }: Message, chain: GuardChain): Promise<void> {
     const event = payload && parseObject(payload);
     if (event === undefined) return this.#refuse(UNREADABLE, undefined);
-    const { guards, exchange } = this.#context;
-    const message = guards.request && (await checkClientEvent(event, guards.request, exchange));
+    const message = await checkClientEvent(event, chain, this.#context.exchange);
     if (message !== undefined) return this.#refuse(message, stringOf(event["event_id"]));
-    await this.#writeOn(printMessage({ payload: Buffer.from(JSON.stringify(event)), isBinary }, true));
+    this.#writeOn(printMessage({ payload: Buffer.from(JSON.stringify(event)), isBinary }, true));
+  }
+
+  #writeOn(bytes: Buffer): void {
+    if (!this.#isProviderClosed && this.#provider.writable) this.#provider.write(bytes);
   }
 
   /** Waits while the provider does not read, so that the client is slowed down. */
-  async #writeOn(bytes: Buffer): Promise<void> {
-    if (this.#provider.write(bytes)) return;
+  async #drained(): Promise<void> {
+    const provider = this.#provider;
+    if (!provider.writableNeedDrain || provider.destroyed) return;
     await new Promise<void>((resolve) => {
       const resume = (): void => {
-        this.#provider.off("drain", resume);
-        this.#provider.off("close", resume);
+        provider.off("drain", resume);
+        provider.off("close", resume);
         resolve();
       };
-      this.#provider.on("drain", resume);
-      this.#provider.on("close", resume);
+      provider.on("drain", resume);
+      provider.on("close", resume);
     });
   }
 
-  #refuse(message: string, eventId: string | undefined): void {
-    const error = { ...blockedError(message), param: null, ...(eventId === undefined ? {} : { event_id: eventId }) };
-    this.#deliver(printEvent({ type: "error", error }, false));
+  /** Answers a message of the client, and waits until it reads: it may send more than it reads otherwise. */
+  async #refuse(message: string, eventId: string | undefined): Promise<void> {
+    await this.#tellClient(message, eventId === undefined ? {} : { event_id: eventId });
+    if (!this.#hasRoom && !this.#isClientClosed && !this.destroyed)
+      await new Promise<void>((resolve) => (this.#onRoom = resolve));
   }
 
-  async #receive(chunk: Buffer): Promise<void> {
-    for (const frame of this.#fromProvider.read(chunk))
-      if (frame.kind === "message") await this.#receiveMessage(frame);
-      else {
-        // Nothing may follow the end of the session.
-        if (frame.isClose) await this.#release();
-        this.#deliver(frame.bytes);
-      }
+  async #tellClient(message: string, members: object): Promise<void> {
+    const error = { ...blockedError(message), param: null, ...members };
+    await this.#toClient.insert(printEvent({ type: "error", error }, false));
   }
 
-  async #receiveMessage({ isBinary, payload }: Extract<SessionFrame, { kind: "message" }>): Promise<void> {
+  #receiver({ guards, exchange, headers, onMessage }: SessionContext): (chunk: Buffer) => Promise<void> {
+    if (guards.response === undefined) {
+      const messages = new TextMessages(MAX_MESSAGE_BYTES, onMessage);
+      return async (chunk) => {
+        messages.push(chunk);
+        this.#toClient.push(chunk);
+      };
+    }
+    const reader = new SessionReader(false, MAX_MESSAGE_BYTES);
+    const answers = new SessionAnswers({ chain: guards.response, exchange, headers }, exchange.responseLimitBytes);
+    this.#answers = answers;
+    return async (chunk) => {
+      for (const frame of reader.read(chunk))
+        if (frame.kind === "message") await this.#receiveMessage(frame, answers);
+        else {
+          if (frame.isClose) await this.#passOn(await answers.release());
+          this.#deliver(frame.bytes);
+          // Nothing may follow the end of the session.
+          if (frame.isClose) this.#isClientClosed = true;
+        }
+    };
+  }
+
+  async #receiveMessage({ payload }: Message, answers: SessionAnswers): Promise<void> {
     if (payload !== undefined) this.#context.onMessage(payload);
-    if (this.#answers === undefined && payload !== undefined)
-      return this.#deliver(printMessage({ payload, isBinary }, false));
     const event = payload && parseObject(payload);
-    if (this.#answers === undefined || event === undefined) return this.#refuse(UNREADABLE, undefined);
-    this.#passOn(await this.#answers.take(event));
+    if (event === undefined) return this.#tellClient(UNREADABLE, {});
+    await this.#passOn(await answers.take(event));
   }
 
-  async #release(): Promise<void> {
-    if (this.#answers !== undefined) this.#passOn(await this.#answers.release());
-  }
-
-  #passOn({ events, blocked }: Awaited<ReturnType<SessionAnswers["take"]>>): void {
-    if (blocked !== undefined) this.#refuse(blocked.message, undefined);
-    for (const event of events) this.#deliver(printEvent(event, false));
-    if (blocked === undefined || !this.#context.canCancel || blocked.responseId === undefined) return;
-    this.#provider.write(printEvent({ type: "response.cancel", response_id: blocked.responseId }, true));
+  async #passOn({ events, rejection, cancelled = [] }: Released): Promise<void> {
+    if (rejection !== undefined) await this.#tellClient(rejection, {});
+    for (const event of events) this.#deliver(printMessage({ payload: Buffer.from(event), isBinary: false }, false));
+    if (!this.#context.canCancel) return;
+    for (const response_id of cancelled)
+      await this.#toProvider.insert(printEvent({ type: "response.cancel", response_id }, true));
   }
 
   #deliver(bytes: Buffer): void {
-    if (!this.#hasNoMore && !this.destroyed && !this.push(bytes)) this.#hasRoom = false;
+    if (!this.#isClientClosed && !this.destroyed && !this.push(bytes)) this.#hasRoom = false;
   }
 
   async #finish(): Promise<void> {
-    await this.#release();
-    this.#hasNoMore = true;
+    if (this.#answers !== undefined) await this.#passOn(await this.#answers.release());
+    this.#isClientClosed = true;
+    this.#letGo();
     if (!this.destroyed) this.push(null);
+  }
+
+  /** Ends what waits for a side that is gone. */
+  #letGo(): void {
+    this.#onRoom?.();
+    this.#toClient.end();
+    this.#toProvider.end();
   }
 }
 

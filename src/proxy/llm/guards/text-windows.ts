@@ -35,6 +35,7 @@ export class Lane {
   #window = "";
   #hasNews = false;
   #length = 0;
+  #wasRejected = false;
   /** Hash of all text so far (FNV-1a), to recognise events that repeat it. */
   #hash = FNV_BASIS;
 
@@ -61,8 +62,17 @@ export class Lane {
     return window;
   }
 
+  /**
+   * Forgets the text, which is withheld: it makes no match with what follows, and is checked again wherever an event
+   * repeats it.
+   */
+  reject(): void {
+    this.#window = "";
+    this.#wasRejected = true;
+  }
+
   isAll(text: string): boolean {
-    return this.#length === text.length && this.#hash === hashOf(text, FNV_BASIS);
+    return !this.#wasRejected && this.#length === text.length && this.#hash === hashOf(text, FNV_BASIS);
   }
 }
 
@@ -89,18 +99,13 @@ export class TextWindows {
     return this.#freshBytes >= WINDOW_BYTES;
   }
 
-  /** Whether there is text that no guard has seen. */
-  get hasNews(): boolean {
-    return this.#freshBytes > 0;
-  }
-
   /**
    * @returns the lane that took the text; undefined when no guard looks at it
    * @throws ProxyError llm_response_invalid for more lanes than any vendor opens
    */
   take({ lane: name, scope, text, isRepeated }: StreamedText): Lane | undefined {
     if (!this.#guards.chain.reads(scope)) return undefined;
-    if (isRepeated === true && this.#hasSeen(text)) return undefined;
+    if (isRepeated === true && this.#hasSeen(scope, text)) return undefined;
     let lane = this.#lanes.get(name);
     if (lane === undefined) {
       if (this.#lanes.size === MAX_LANES)
@@ -116,9 +121,9 @@ export class TextWindows {
     this.#freshBytes += Buffer.byteLength(text);
   }
 
-  /** Forgets the lanes, whose answers have ended. Nothing may be waiting for a check. */
-  clear(): void {
-    this.#lanes.clear();
+  /** Forgets the lanes of an owner (its name and a space begin theirs), none of which may be waiting for a check. */
+  clear(owner: string): void {
+    for (const name of this.#lanes.keys()) if (name.startsWith(`${owner} `)) this.#lanes.delete(name);
   }
 
   /**
@@ -126,15 +131,20 @@ export class TextWindows {
    * @returns the message of a rejection; undefined when the text passes
    */
   async check(): Promise<string | undefined> {
-    const { chain, exchange, headers } = this.#guards;
     this.#freshBytes = 0;
-    const texts: GuardedText[] = [];
-    for (const lane of this.#lanes.values()) {
-      if (!lane.hasNews) continue;
+    const lanes = [...this.#lanes.values()].filter(({ hasNews }) => hasNews);
+    if (lanes.length === 0) return undefined;
+    const message = await this.#ask(lanes);
+    if (message !== undefined) for (const lane of lanes) lane.reject();
+    return message;
+  }
+
+  async #ask(lanes: readonly Lane[]): Promise<string | undefined> {
+    const { chain, exchange, headers } = this.#guards;
+    const texts = lanes.map((lane) => {
       const window = lane.close();
-      texts.push(streamedText(lane.scope, lane.scope === "ToolInput" ? unescapeJson(window) : window));
-    }
-    if (texts.length === 0) return undefined;
+      return streamedText(lane.scope, lane.scope === "ToolInput" ? unescapeJson(window) : window);
+    });
     const said = texts.filter(({ scope }) => scope === "Messages").map(({ text }) => text);
     try {
       const result = await chain.run({
@@ -153,8 +163,8 @@ export class TextWindows {
     }
   }
 
-  #hasSeen(text: string): boolean {
-    for (const lane of this.#lanes.values()) if (lane.isAll(text)) return true;
+  #hasSeen(scope: GuardedText["scope"], text: string): boolean {
+    for (const lane of this.#lanes.values()) if (lane.scope === scope && lane.isAll(text)) return true;
     return false;
   }
 }

@@ -8,21 +8,15 @@
  */
 import { randomBytes } from "node:crypto";
 import { ProxyError } from "../../exchange/errors.ts";
+import { CONTINUATION, FINAL, FIRST_CONTROL, HeadReader, lengthIn, MASK_BYTES, MASKED } from "./frame-head.ts";
 import { MessageBytes } from "./message-bytes.ts";
 
-const CONTINUATION = 0;
 const TEXT = 1;
 const BINARY = 2;
-const FIRST_CONTROL = 8;
 const CLOSE = 8;
 const LAST_CONTROL = 10;
 const MAX_CONTROL_BYTES = 125;
-const FINAL = 0x80;
 const RESERVED = 0x70;
-const MASKED = 0x80;
-const MASK_BYTES = 4;
-/** Length of the longest head without the mask. */
-const MAX_HEAD = 10;
 
 /** A message, or a control frame that stands between or inside messages. */
 export type SessionFrame =
@@ -44,7 +38,7 @@ interface Head {
 export class SessionReader {
   readonly #isMasked: boolean;
   readonly #maxBytes: number;
-  #partialHead: Buffer = Buffer.alloc(0);
+  readonly #heads: HeadReader = new HeadReader();
   #head: Head | undefined;
   /** Bytes of the payload that are still to come. */
   #left = 0;
@@ -85,24 +79,17 @@ export class SessionReader {
 
   /** @returns what follows the head */
   #readHead(chunk: Buffer): Buffer {
-    const known = this.#partialHead.length;
-    const bytes = Buffer.concat([this.#partialHead, chunk.subarray(0, MAX_HEAD + MASK_BYTES - known)]);
-    const size = sizeOfHead(bytes);
-    if (size === undefined || bytes.length < size) {
-      this.#partialHead = bytes;
-      return chunk.subarray(bytes.length - known);
-    }
-    this.#partialHead = Buffer.alloc(0);
-    const head = bytes.subarray(0, size);
+    const { head, end } = this.#heads.read(chunk, 0);
+    if (head === undefined) return chunk.subarray(end);
     const [first = 0, second = 0] = head;
     const opcode = first & 0x0f;
     const isFinal = (first & FINAL) !== 0;
     this.#left = lengthIn(head);
     this.#position = 0;
     this.#checkHead({ first, opcode, isFinal, isMasked: (second & MASKED) !== 0 });
-    this.#head = { opcode, isFinal, mask: this.#isMasked ? head.subarray(size - MASK_BYTES) : undefined, bytes: head };
+    this.#head = { opcode, isFinal, mask: this.#isMasked ? head.subarray(-MASK_BYTES) : undefined, bytes: head };
     if (opcode < FIRST_CONTROL) this.#message ??= { isBinary: opcode === BINARY, payload: new MessageBytes() };
-    return chunk.subarray(size - known);
+    return chunk.subarray(end);
   }
 
   #checkHead(head: { readonly first: number; readonly opcode: number; isFinal: boolean; isMasked: boolean }): void {
@@ -149,20 +136,6 @@ export class SessionReader {
     this.#message = undefined;
     return { kind: "message", isBinary, payload: payload?.bytes };
   }
-}
-
-/** @returns undefined when the second byte has not come yet */
-function sizeOfHead(bytes: Buffer): number | undefined {
-  const second = bytes[1];
-  if (second === undefined) return undefined;
-  const short = second & 0x7f;
-  return 2 + (short === 127 ? 8 : short === 126 ? 2 : 0) + ((second & MASKED) === 0 ? 0 : MASK_BYTES);
-}
-
-function lengthIn(head: Buffer): number {
-  const short = (head[1] ?? 0) & 0x7f;
-  if (short === 126) return head.readUInt16BE(2);
-  return short === 127 ? Number(head.readBigUInt64BE(2)) : short;
 }
 
 /** @param position of the first byte in the payload of its frame */

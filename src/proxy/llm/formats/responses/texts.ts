@@ -134,10 +134,13 @@ const DELTAS: Readonly<Record<string, GuardScope>> = {
   "response.text.delta": "Messages",
   "response.audio_transcript.delta": "Messages",
   "conversation.item.input_audio_transcription.delta": "Messages",
+  "session.input_transcript.delta": "Messages",
+  "session.output_transcript.delta": "Messages",
   "response.function_call_arguments.delta": "ToolInput",
   "response.mcp_call_arguments.delta": "ToolInput",
   "response.custom_tool_call_input.delta": "ToolInput",
   "response.code_interpreter_call_code.delta": "ToolInput",
+  "response.shell_call_command.delta": "ToolInput",
 };
 
 /** Members of events that repeat the deltas before them, by type. */
@@ -152,7 +155,13 @@ const REPEATED: Readonly<Record<string, string>> = {
   "conversation.item.input_audio_transcription.completed": "transcript",
   "response.function_call_arguments.done": "arguments",
   "response.custom_tool_call_input.done": "input",
+  "response.mcp_call_arguments.done": "arguments",
+  "response.code_interpreter_call_code.done": "code",
+  "response.shell_call_command.done": "command",
 };
+
+/** Members of events that carry arguments of calls. */
+const INPUTS: ReadonlySet<string> = new Set(["arguments", "input", "code", "command"]);
 
 function textsOfEvent(event: JsonObject): StreamedText[] {
   const type = stringOf(event["type"]) ?? "";
@@ -160,12 +169,12 @@ function textsOfEvent(event: JsonObject): StreamedText[] {
   if (scope !== undefined) return textOf(type, event, scope, "delta");
   const repeated = Object.hasOwn(REPEATED, type) ? REPEATED[type] : undefined;
   if (repeated !== undefined)
-    return textOf(
-      type,
-      event,
-      repeated === "arguments" || repeated === "input" ? "ToolInput" : "Messages",
-      repeated,
-    ).map((text) => ({ ...text, isRepeated: true }));
+    return textOf(type, event, INPUTS.has(repeated) ? "ToolInput" : "Messages", repeated).map((text) => ({
+      ...text,
+      isRepeated: true,
+    }));
+  const other = Object.hasOwn(PIECES, type) ? PIECES[type] : undefined;
+  if (other !== undefined) return other(event);
   const collector = new TextCollector();
   const item = objectOf(event["item"]);
   if (item !== undefined) addItem(collector, item);
@@ -180,6 +189,28 @@ function textsOfEvent(event: JsonObject): StreamedText[] {
   }));
 }
 
+/** Readers of the events that carry text in pieces, and not as a text in `delta`. */
+const PIECES: Readonly<Record<string, (event: JsonObject) => StreamedText[]>> = {
+  // The transcript by its speakers, next to its deltas.
+  "conversation.item.input_audio_transcription.segment": (event) =>
+    textOf("conversation.item.input_audio_transcription.segment", event, "Messages", "text"),
+  // The beginning of a command, which deltas go on with.
+  "response.shell_call_command.added": (event) =>
+    textOf("response.shell_call_command.delta", event, "ToolInput", "command"),
+  "response.shell_call_output_content.delta": (event) => outputOf(event, objectsIn([event["delta"] ?? null])),
+  "response.shell_call_output_content.done": (event) =>
+    outputOf(event, objectsIn(event["output"])).map((text) => ({ ...text, isRepeated: true })),
+};
+
+/** Returns what a command has printed. */
+function outputOf(event: JsonObject, outputs: readonly JsonObject[]): StreamedText[] {
+  return outputs.flatMap((output) =>
+    ["stdout", "stderr"].flatMap((key) =>
+      textOf(`response.shell_call_output_content.${key}`, { ...event, [key]: output[key] }, "ToolOutput", key),
+    ),
+  );
+}
+
 function textOf(type: string, event: JsonObject, scope: GuardScope, key: string): StreamedText[] {
   const text = stringOf(event[key]);
   return text === undefined || text === "" ? [] : [{ lane: laneOf(type, event), scope, text }];
@@ -191,6 +222,7 @@ function laneOf(type: string, event: JsonObject): string {
     event["output_index"],
     event["content_index"],
     event["summary_index"],
+    event["command_index"],
   ];
   return `${type} ${JSON.stringify(place)}`;
 }

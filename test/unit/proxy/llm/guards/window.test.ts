@@ -1,69 +1,32 @@
 /** Streams under response guards: no border between chunks, events or windows hides a match, and nothing is lost. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
-import {
-  BuiltinPattern,
-  GuardAction,
-  GuardSchema,
-  GuardScope,
-  PromptGuardSchema,
-  RegexGuardSchema,
-  WebhookGuardSchema,
-} from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { BuiltinPattern, GuardScope } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../../../src/lib/header-list.ts";
-import { CalloutError, type Callout } from "../../../../../src/proxy/callouts/callout.ts";
+import { CalloutError } from "../../../../../src/proxy/callouts/callout.ts";
 import type { BodyStream } from "../../../../../src/proxy/exchange/body.ts";
 import { completionsTexts } from "../../../../../src/proxy/llm/formats/completions/texts.ts";
 import type { FormatTexts } from "../../../../../src/proxy/llm/formats/guarded-text.ts";
 import { messagesTexts } from "../../../../../src/proxy/llm/formats/messages/texts.ts";
 import { responsesTexts } from "../../../../../src/proxy/llm/formats/responses/texts.ts";
-import { compilePromptGuards, RequestGuards } from "../../../../../src/proxy/llm/guards/run.ts";
+import { RequestGuards } from "../../../../../src/proxy/llm/guards/run.ts";
 import { assertProperty } from "../../../../support/fixtures/seed.ts";
-import { fakeUpstream, readBody, streamFrom, testDeps, TestExchange } from "../../../../support/gateway/llm-harness.ts";
+import { compileGuards, slowService, type CompiledGuard } from "../../../../support/gateway/compiled-guards.ts";
+import { readBody, streamFrom, TestExchange } from "../../../../support/gateway/llm-harness.ts";
 
 const SECRET = "123-45-6789";
 const BLOCKED = `data: ${JSON.stringify({ error: { type: "guardrail_blocked", code: "guardrail_intervention", message: "no" } })}\n\n`;
 const LIMIT = 65_536;
 
-interface Setup {
+interface Setup extends CompiledGuard {
   readonly texts?: FormatTexts;
-  readonly builtin?: BuiltinPattern;
-  readonly scope?: readonly GuardScope[];
-  /** A service to ask in place of the pattern. */
-  readonly callout?: Callout;
   readonly limit?: number;
 }
 
-function guard(
-  source: BodyStream,
-  {
-    texts = completionsTexts,
-    builtin = BuiltinPattern.SSN,
-    scope = [GuardScope.MESSAGES],
-    callout,
-    limit = LIMIT,
-  }: Setup = {},
-): BodyStream {
-  const regex = create(RegexGuardSchema, { builtins: [builtin] });
-  const webhook = create(WebhookGuardSchema);
-  const policy = create(PromptGuardSchema, {
-    streaming: true,
-    response: [
-      create(GuardSchema, {
-        scope: [...scope],
-        action: GuardAction.REJECT,
-        response: { message: "no", status: 403 },
-        kind: callout === undefined ? { case: "regex", value: regex } : { case: "webhook", value: webhook },
-      }),
-    ],
-  });
-  const deps = testDeps(fakeUpstream(() => assert.fail("nothing is sent")));
-  const guards = compilePromptGuards(policy, { ...deps, callout: () => callout ?? assert.fail("no service") });
-  assert.ok(guards);
+function guard(source: BodyStream, { texts = completionsTexts, limit = LIMIT, ...response }: Setup = {}): BodyStream {
   const exchange = new TestExchange(Buffer.alloc(0));
-  return new RequestGuards(guards, texts, exchange).checkStream(source, new HeaderList(), limit);
+  return new RequestGuards(compileGuards({ response }), texts, exchange).checkStream(source, new HeaderList(), limit);
 }
 
 function chunk(content: string, index = 0): string {
@@ -209,33 +172,6 @@ test("a source that breaks off passes nothing that was not checked", async () =>
   const { text, error } = await readBody(guard(source));
   assert.deepEqual([text, error?.message], ["", "broken"]);
 });
-
-/** A service whose calls end when the test says so. */
-function slowService(): { callout: Callout; asked: unknown[]; finish: (answer: object | Error) => Promise<void> } {
-  const waiting: PromiseWithResolvers<object>[] = [];
-  const asked: unknown[] = [];
-  const unused = (): never => assert.fail("not used by webhooks");
-  const callout: Callout = {
-    path: "",
-    invalidReason: undefined,
-    unary: unused,
-    stream: unused,
-    async http({ body }) {
-      asked.push(JSON.parse(String(body)));
-      const one = Promise.withResolvers<object>();
-      waiting.push(one);
-      const answer = await one.promise;
-      return { status: 200, headers: new HeaderList(), body: Buffer.from(JSON.stringify(answer)) };
-    },
-  };
-  const finish = async (answer: object | Error): Promise<void> => {
-    const one = waiting.shift() ?? assert.fail("the service was not asked");
-    if (answer instanceof Error) one.reject(answer);
-    else one.resolve(answer);
-    await new Promise(setImmediate);
-  };
-  return { callout, asked, finish };
-}
 
 test("a slow service holds the stream back, and what came meanwhile is checked before it leaves", async () => {
   const { callout, asked, finish } = slowService();
