@@ -10,7 +10,7 @@ import type { CallLifetime } from "./call-lifetime.ts";
 import type { McpError } from "./mcp-error.ts";
 import type { Message } from "./message/message.ts";
 import { findMember, textOf } from "./message/spans.ts";
-import { findMethod, type ItemKind, type Method } from "./methods.ts";
+import { CLIENT_NOTIFICATIONS, findMethod, type ItemKind, type Method } from "./methods.ts";
 
 /** Names in the field `mcp.resource.type`. */
 const TYPES: Readonly<Record<ItemKind, string>> = {
@@ -38,7 +38,7 @@ class CallRecord implements McpCallInfo {
     this.#message = message;
     this.#row = findMethod(method);
     // Clients may invent methods, and their names would fill logs and metrics.
-    this.method = this.#row !== undefined || method.startsWith("notifications/") ? method : "unknown";
+    this.method = this.#row !== undefined || CLIENT_NOTIFICATIONS.has(method) ? method : "unknown";
     this.#sessionId = sessionId;
   }
 

@@ -61,3 +61,8 @@ const METHODS: ReadonlyMap<string, Method> = new Map(
 export function findMethod(name: string): Method | undefined {
   return METHODS.get(name);
 }
+
+/** Notifications that clients send in some version. */
+export const CLIENT_NOTIFICATIONS: ReadonlySet<string> = new Set(
+  ["cancelled", "initialized", "progress", "roots/list_changed", "tasks/status"].map((name) => `notifications/${name}`),
+);

@@ -7,6 +7,7 @@ import { call, parseJson, type Answer } from "../../support/clients/http.ts";
 import { INITIALIZE, MCP_HEADERS, post } from "../../support/clients/mcp.ts";
 import { documents, GATEWAY, gatewayPolicy, route, startGateway } from "../../support/gateway/gateway.ts";
 import type { ProofContext } from "../../support/proofs/prove.ts";
+import { DEEP, MISBEHAVIOURS, sendText, untilClosed } from "../../support/servers/mcp-misbehaviours.ts";
 
 interface Opened {
   readonly url: string;
@@ -14,33 +15,15 @@ interface Opened {
   readonly session: Readonly<Record<string, string>>;
   /** Paths that reached the server. */
   readonly seen: readonly string[];
+  /** Their bodies. */
+  readonly bodies: readonly string[];
 }
-
-/** Answers of a server to `tools/call`, by the name of the tool. */
-const MISBEHAVIOURS: Readonly<Record<string, (response: ServerResponse, id: number) => void>> = {
-  redirects: (response) => void response.writeHead(307, { location: "/elsewhere" }).end(),
-  "answers another id": (response) => sendJson(response, { jsonrpc: "2.0", id: "other", result: {} }),
-  "answers with nothing": (response) => void response.writeHead(202).end(),
-  "sends HTML": (response) => void response.writeHead(200, { "content-type": "text/html" }).end("<p>hello</p>"),
-  "sends no JSON": (response) => void response.writeHead(200, { "content-type": "application/json" }).end("{"),
-  "sends no message": (response) => sendJson(response, { id: 7, result: {} }),
-  "sends too much": (response, id) => sendJson(response, { jsonrpc: "2.0", id, result: { text: "x".repeat(70_000) } }),
-  "sends too large an event": (response) => sendEvents(response, `data: ${"x".repeat(70_000)}\n\n`),
-  "sends an event that is no message": (response) => sendEvents(response, "data: hello\n\n"),
-  "ends its stream": (response) => sendEvents(response, ": nothing\n\n"),
-  "cuts its stream": (response) => {
-    response.writeHead(200, { "content-type": "text/event-stream" });
-    response.write(": nothing\n\n", () => response.destroy());
-  },
-  "cuts its connection": (response) => void response.destroy(),
-  "answers another id on its stream": (response) =>
-    sendEvents(response, 'data: {"jsonrpc":"2.0","id":"other","result":{}}\n\n'),
-};
 
 for (const version of ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
   test(`a server that misbehaves in ${version}: the call fails, and its answer tells nothing of the server`, async (t) => {
     const { url, session, seen } = await open(t, version);
     for (const name of Object.keys(MISBEHAVIOURS)) await expectFailure(name);
+    await untilClosed();
 
     async function expectFailure(name: string): Promise<void> {
       const answer = await post(url, { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name } }, session);
@@ -58,7 +41,6 @@ for (const version of ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
 /** Texts of the server that no client may read. */
 const LEAKED = /elsewhere|hello|127\.0\.0\.1|xxx/;
 const LONG_ID = `"${"a".repeat(1_100)}"`;
-const DEEP = `${"[".repeat(70)}${"]".repeat(70)}`;
 const REFUSED: readonly (readonly [what: string, body: string, status: number, code: number, id?: unknown])[] = [
   ["no JSON", "{", 400, -32_700, null],
   ["nothing", "", 400, -32_700, null],
@@ -68,7 +50,28 @@ const REFUSED: readonly (readonly [what: string, body: string, status: number, c
   ["an id of another type", '{"jsonrpc":"2.0","id":{},"method":"ping"}', 400, -32_600, null],
   ["a fraction as id", '{"jsonrpc":"2.0","id":1.5,"method":"ping"}', 400, -32_600, null],
   ["a long id", `{"jsonrpc":"2.0","id":${LONG_ID},"method":"ping"}`, 400, -32_600, null],
+  ["a long integer as id", `{"jsonrpc":"2.0","id":${"1".repeat(1_100)},"method":"ping"}`, 400, -32_600, null],
+  ["null as id", '{"jsonrpc":"2.0","id":null,"method":"ping"}', 400, -32_600, null],
+  ["two messages", '{"jsonrpc":"2.0","method":"x"}{"jsonrpc":"2.0","method":"x"}', 400, -32_700, null],
+  ["a byte order mark", '\ufeff{"jsonrpc":"2.0","id":3,"method":"ping"}', 400, -32_700, null],
+  ["two methods", '{"jsonrpc":"2.0","id":3,"method":"ping","method":"tools/list"}', 400, -32_600, 3],
+  ["two methods, one escaped", '{"jsonrpc":"2.0","id":3,"method":"ping","m\\u0065thod":"tools/list"}', 400, -32_600, 3],
+  ["a method in two cases", '{"jsonrpc":"2.0","id":3,"Method":"tools/list","method":"ping"}', 400, -32_600, 3],
+  ["two ids", '{"jsonrpc":"2.0","id":4,"id":3,"method":"ping"}', 400, -32_600, 3],
+  ["two params", '{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{},"params":{"cursor":"x"}}', 400, -32_600, 3],
+  ["a second initialize of two", `${INITIALIZE.slice(0, -1)},"method":"initialize"}`, 400, -32_600, 1],
+  ["an answer with two ids", '{"jsonrpc":"2.0","id":3,"id":4,"result":{}}', 400, -32_600, null],
+  ["an answer that is none", '{"jsonrpc":"2.0","id":3,"result":{},"error":{}}', 400, -32_600, 3],
   ["an empty batch", "[]", 400, -32_600, null],
+  ["a batch of a number", "[7]", 400, -32_600, null],
+  ["a batch of a batch", '[[{"jsonrpc":"2.0","id":3,"method":"ping"}]]', 400, -32_600, null],
+  [
+    "too long a batch",
+    `[${Array.from({ length: 101 }, () => '{"jsonrpc":"2.0","method":"x"}').join()}]`,
+    400,
+    -32_600,
+    null,
+  ],
   ["a batch in a version without batches", '[{"jsonrpc":"2.0","id":3,"method":"ping"}]', 400, -32_600, null],
   ["too deep a message", `{"jsonrpc":"2.0","id":3,"method":"ping","params":{"a":${DEEP}}}`, 400, -32_600, null],
   ["params that are a list", '{"jsonrpc":"2.0","id":3,"method":"ping","params":[]}', 400, -32_600, 3],
@@ -107,9 +110,12 @@ for (const version of ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
     await expectAlive(url, session);
   });
 
+const PING_METHOD = '"method":"ping"';
 const REQUEST_VERSION = "2026-07-28";
 /** What 2026-07-28 answers otherwise: wrong params, and those without the version, are a bad request. */
 const OF_REQUESTS: Readonly<Record<string, readonly unknown[]>> = {
+  "two params": [400, -32_602, 3],
+  "a second initialize of two": [400, -32_020, 1],
   "an unknown method": [400, -32_602, 3],
   "a method of another era": [400, -32_602, 3],
   "a tool that no server has": [400, -32_602, 3],
@@ -125,7 +131,8 @@ test("messages that are refused in 2026-07-28, after which requests are answered
   const list = { jsonrpc: "2.0", id: 3, method: "tools/list", params: { _meta: meta } };
   const ask = (body: unknown, method: string, name = "7"): Promise<Answer> =>
     post(url, body, { "mcp-protocol-version": REQUEST_VERSION, "mcp-method": method, "mcp-name": name });
-  for (const [what, body, ...usual] of REFUSED) {
+  for (const [what, text, ...usual] of REFUSED) {
+    const body = text.replace(PING_METHOD, `"method":"tools/list","params":${JSON.stringify(list.params)}`);
     const [, method = "tools/list"] = /"method":"([a-z/]+)"/.exec(body) ?? [];
     const answer = await ask(body, method);
     const { error, id } = responseIn(answer);
@@ -140,6 +147,7 @@ test("messages that are refused in 2026-07-28, after which requests are answered
     assert.doesNotMatch(answer.body, LEAKED);
     assert.equal((await ask(list, "tools/list")).status, 200, name);
   }
+  await untilClosed();
   for (const method of [
     "constructor",
     "initialize",
@@ -159,6 +167,8 @@ const HEADERS: readonly (readonly [what: string, method: string, headers: Record
   ["an encoded body", "POST", { "content-encoding": "gzip" }, 415],
   ["an unknown version", "POST", { "mcp-protocol-version": "1999-01-01" }, 400],
   ["an unknown session", "POST", { "mcp-session-id": "made-up" }, 404],
+  ["an event that was never sent", "POST", { "last-event-id": "%0d%0a/../1" }, 200],
+  ["an empty session", "POST", { "mcp-session-id": "" }, 404],
   ["a stream without its type", "GET", { accept: "application/json" }, 406],
   ["a stream of an unknown session", "GET", { "mcp-session-id": "made-up" }, 404],
   ["the end of an unknown session", "DELETE", { "mcp-session-id": "made-up" }, 202],
@@ -202,6 +212,25 @@ test("an answer to a question that nobody asked is dropped", async (t) => {
   await expectAlive(url, session);
 });
 
+/** Ids, and params of a call, that parsers lose or take for something else. */
+const KEPT: readonly (readonly [id: string, params: string])[] = [
+  ["12345678901234567890", '{"name":"__proto__","arguments":{"__proto__":{"a":1},"n":12345678901234567890}}'],
+  ['"__proto__"', '{"name":"constructor","arguments":{"constructor":null},"toString":1.0}'],
+  [`"${"a".repeat(1_000)}"`, '{"arguments":{"a":1,"a":2,"name":"x"} , "name":"a\\u002fb"}'],
+  ['"\ud83d\ude00\\ud800"', '{"name":"\ud83d\ude00","arguments":{"text":"\\ud800\\u0000"}}'],
+  ["-1", `{"name":"","arguments":${"[".repeat(60)}${"]".repeat(60)}}`],
+];
+
+test("messages reach the server as they were sent, and answers have the ids of the requests", async (t) => {
+  const { url, session, bodies } = await open(t);
+  for (const [id, params] of KEPT) {
+    const sent = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`;
+    const { body } = await post(url, sent, session);
+    assert.equal(bodies.at(-1), sent);
+    assert.equal(body, `{"jsonrpc":"2.0","id":${id},"result":{}}`);
+  }
+});
+
 test("a batch of 2025-03-26 is answered request by request", async (t) => {
   const { url } = await open(t);
   const begun = await post(url, INITIALIZE.replace("2025-11-25", "2025-03-26"));
@@ -237,11 +266,16 @@ function responseIn({ body }: Pick<Answer, "body">): JsonRpcResponse {
 /** Opens a session with a server that misbehaves on demand, behind a gateway that holds 64 KiB of a message. */
 async function open(context: Pick<ProofContext, "after">, version = "2025-11-25"): Promise<Opened> {
   const seen: string[] = [];
+  const bodies: string[] = [];
   const server = createServer((request, response) => {
     seen.push(request.url ?? "");
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => answerMessage(Buffer.concat(chunks).toString(), response));
+    request.on("end", () => {
+      const text = Buffer.concat(chunks).toString();
+      bodies.push(text);
+      answerMessage(text, response);
+    });
   });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   context.after(() => {
@@ -274,7 +308,7 @@ spec:
   const url = `${gateway.url()}/mcp`;
   const begun = await post(url, INITIALIZE.replace("2025-11-25", version));
   assert.equal(begun.status, 200, begun.body);
-  return { url, session: { "mcp-session-id": String(begun.headers["mcp-session-id"]) }, seen };
+  return { url, session: { "mcp-session-id": String(begun.headers["mcp-session-id"]) }, seen, bodies };
 }
 
 function answerMessage(text: string, response: ServerResponse): void {
@@ -282,14 +316,13 @@ function answerMessage(text: string, response: ServerResponse): void {
   const { id, method, params = {} } = JSON.parse(text) as Received;
   if (id === undefined || method === undefined) return void response.writeHead(202).end();
   if (method === "initialize") response.setHeader("mcp-session-id", "session-of-the-server");
-  const misbehave = method === "tools/call" ? MISBEHAVIOURS[params.name ?? ""] : undefined;
-  if (misbehave !== undefined) return misbehave(response, id);
+  const name = params.name ?? "";
+  if (method === "tools/call" && Object.hasOwn(MISBEHAVIOURS, name)) return MISBEHAVIOURS[name]?.(response, id);
   const { protocolVersion } = params;
-  sendJson(response, {
-    jsonrpc: "2.0",
-    id,
-    result: method === "initialize" ? { ...INITIALIZED, protocolVersion } : {},
-  });
+  const result = JSON.stringify(method === "initialize" ? { ...INITIALIZED, protocolVersion } : {});
+  // Parsing would lose some ids.
+  const [, ownId = id] = /^\{"jsonrpc":"2\.0","id":(".*?[^\\]"|-?\d+),/.exec(text) ?? [];
+  sendText(response, `{"jsonrpc":"2.0","id":${ownId},"result":${result}}`);
 }
 
 const INITIALIZED = { capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } };
@@ -298,14 +331,4 @@ interface Received {
   readonly id?: number;
   readonly method?: string;
   readonly params?: { readonly name?: string; readonly protocolVersion?: string };
-}
-
-function sendJson(response: ServerResponse, message: unknown): void {
-  response.writeHead(200, { "content-type": "application/json" });
-  response.end(JSON.stringify(message));
-}
-
-function sendEvents(response: ServerResponse, text: string): void {
-  response.writeHead(200, { "content-type": "text/event-stream" });
-  response.end(text);
 }

@@ -65,6 +65,9 @@ spec:
   await post(url, { jsonrpc: "2.0", id: 9, method: "made/up" }, session);
   const unknown = await nextOf("unknown");
   assert.deepEqual([unknown["mcp.error.code"], unknown["mcp.error.message"]], [-32_601, "Method not found"]);
+  // Names that clients make up would fill logs and metrics.
+  await post(url, { jsonrpc: "2.0", method: "notifications/made/up" }, session);
+  assert.equal((await nextOf("unknown"))["mcp.error.code"], undefined);
 
   const [sample] = await counted("mcp_requests_total", 1, { method: "tools/call" });
   assert.deepEqual(

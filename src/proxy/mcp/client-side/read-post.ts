@@ -2,7 +2,7 @@
 import type { HeaderList } from "../../../lib/header-list.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
-import { readMessages, type Message } from "../message/message.ts";
+import { readMessages, type Message, type Messages } from "../message/message.ts";
 import { BATCH_VERSION } from "./versions.ts";
 
 const JSON_TYPE = "application/json";
@@ -11,7 +11,7 @@ const EVENT_TYPE = "text/event-stream";
 export interface Post {
   readonly messages: readonly Message[];
   readonly isBatch: boolean;
-  /** @throws McpError when this version has no batches and the body is one */
+  /** @throws McpError when the body is a batch and this version has none, or one that is too long */
   checkBatch(version: string): void;
 }
 
@@ -30,7 +30,7 @@ export async function readPost(exchange: RoutedExchange, isAnswered = true): Pro
     throw new InvalidMessage(code, read.reason, read.id);
   }
   const { list, isBatch } = read;
-  return { messages: list, isBatch, checkBatch: (spoken) => checkBatch(isBatch, spoken) };
+  return { messages: list, isBatch, checkBatch: (spoken) => checkBatch({ list, isBatch }, spoken) };
 }
 
 /** An error about a message of which only the id could be read. */
@@ -71,7 +71,14 @@ function notAcceptable(reason: string): McpError {
   return new McpError(ERROR_CODES.invalidRequest, `Not Acceptable: ${reason}`, { status: 406 });
 }
 
-function checkBatch(isBatch: boolean, version: string): void {
-  if (!isBatch || version === BATCH_VERSION) return;
-  throw new McpError(ERROR_CODES.invalidRequest, `batches exist only in ${BATCH_VERSION}`, { status: 400 });
+/** Limits of requests count posts: one of them must not stand for thousands of calls. */
+const MAX_BATCH = 100;
+
+function checkBatch({ list, isBatch }: Messages, version: string): void {
+  if (isBatch && version !== BATCH_VERSION) throw invalidBatch(`batches exist only in ${BATCH_VERSION}`);
+  if (list.length > MAX_BATCH) throw invalidBatch(`a batch has at most ${MAX_BATCH} messages`);
+}
+
+function invalidBatch(reason: string): McpError {
+  return new McpError(ERROR_CODES.invalidRequest, reason, { status: 400 });
 }
