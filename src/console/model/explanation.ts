@@ -94,6 +94,7 @@ const LEVELS: Readonly<Record<string, string | undefined>> = {
   listener: "on the listener",
   backend: "on the backend",
   section: "on the provider or target",
+  behind: "on the backend behind the provider",
   route: "on the route",
   rule: "on the rule",
   filters: "",

@@ -43,6 +43,13 @@ export interface AnswerHead {
   readonly body: Body;
 }
 
+/** What ejects the endpoint behind a provider. */
+export interface EndpointRule {
+  readonly rule: HealthRule;
+  /** Decides whether other endpoints are in rotation, so that the provider stays in rotation too. */
+  hasOthers(): boolean;
+}
+
 export class Attempt {
   /** Span of a traced call; it ends with the attempt. */
   span: OutboundSpan | undefined = undefined;
@@ -50,7 +57,7 @@ export class Attempt {
   readonly #record: EndpointStats;
   readonly #rule: HealthRule;
   readonly #grpc: boolean;
-  #behind: EndpointStats | undefined;
+  #behind: { readonly record: EndpointStats; readonly rule: EndpointRule | undefined } | undefined;
   readonly #startedAtMs: number = performance.now();
   #latencyMs: number | undefined;
   #hintMs: number | undefined;
@@ -71,13 +78,16 @@ export class Attempt {
     exchange.onDone(this.#end.bind(this));
   }
 
-  /** Adds the statistics of an endpoint behind this one, which gets the same verdict but is never ejected by it. */
-  alsoTell(record: EndpointStats): void {
+  /**
+   * Adds the endpoint behind a provider, which gets the same verdict.
+   * @param behind its rule ejects it; without one it is never ejected
+   */
+  alsoTell(behind: { readonly record: EndpointStats; readonly rule: EndpointRule | undefined }): void {
     // Another endpoint is tried in place of the one before, which could not be connected to.
-    this.#behind?.recordUnhealthy();
-    this.#behind?.end();
-    this.#behind = record;
-    record.begin();
+    this.#behind?.record.recordUnhealthy();
+    this.#behind?.record.end();
+    this.#behind = behind;
+    behind.record.begin();
   }
 
   /** Whether the verdict needs the body of the response. */
@@ -188,7 +198,7 @@ export class Attempt {
     // Later events must not count: the attempt is over.
     this.#recorded = true;
     this.#record.end();
-    this.#behind?.end();
+    this.#behind?.record.end();
     this.span?.end();
   }
 
@@ -201,11 +211,18 @@ export class Attempt {
   #recordOutcome(unhealthy: boolean): void {
     if (this.#recorded) return;
     this.#recorded = true;
-    if (unhealthy) this.#rule.recordUnhealthy(this.#record, this.#hintMs, this.#exchange.retry?.backoffMs ?? 0);
-    else this.#record.recordHealthy((this.#latencyMs ?? 0) / 1000);
-    if (this.#behind === undefined) return;
-    if (unhealthy) this.#behind.recordUnhealthy();
-    else this.#behind.recordHealthy((this.#latencyMs ?? 0) / 1000);
+    if (!unhealthy) {
+      const latencyS = (this.#latencyMs ?? 0) / 1000;
+      this.#record.recordHealthy(latencyS);
+      this.#behind?.record.recordHealthy(latencyS);
+      return;
+    }
+    const backoffMs = this.#exchange.retry?.backoffMs ?? 0;
+    const { record, rule } = this.#behind ?? {};
+    if (rule === undefined) record?.recordUnhealthy();
+    else if (record !== undefined) rule.rule.recordUnhealthy(record, this.#hintMs, backoffMs);
+    if (rule?.hasOthers() === true) this.#record.recordUnhealthy();
+    else this.#rule.recordUnhealthy(this.#record, this.#hintMs, backoffMs);
   }
 }
 

@@ -1,5 +1,5 @@
 /** What the kind of a backend means for reports, and for the protocol that is spoken with it. The registry uses it. */
-import type { Backend, BackendSettings } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Backend, BackendSettings, Provider } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { OutboundSubtype } from "../observability/tracing/outbound.ts";
 import { AGENT_RUNTIME_DEFAULTS } from "./agent-runtime.ts";
 
@@ -21,11 +21,23 @@ export function isAgent({ kind }: Backend): boolean {
   return kind.case === "a2a" || (kind.case === "service" && kind.value.a2a);
 }
 
-/** Returns the keys of the backends that the providers of an `ai` backend lead to. */
-export function backendsBehind(kind: Backend["kind"] | undefined): readonly string[] {
+/** A provider that leads to another backend (`custom.backendRef`). */
+export interface ProviderBehind {
+  /** Name of the provider; of a GwModel "namespace/name". */
+  readonly provider: string;
+  /** Key of the other backend. */
+  readonly backend: string;
+  readonly settings: BackendSettings | undefined;
+}
+
+/** Returns the providers of an `ai` backend that lead to another one. */
+export function backendsBehind(kind: Backend["kind"] | undefined): readonly ProviderBehind[] {
   if (kind?.case !== "ai") return [];
-  const keys = kind.value.groups.flatMap(({ providers }) => providers.map(({ backend }) => backend));
-  return [...new Set(keys.filter((key) => key !== ""))];
+  return kind.value.groups.flatMap(({ providers }) => providers.flatMap((node) => providerBehind(node.name, node)));
+}
+
+export function providerBehind(provider: string, { backend, settings }: Provider): ProviderBehind[] {
+  return backend === "" ? [] : [{ provider, backend, settings }];
 }
 
 /** Returns the settings of a backend that are in force where the configuration has none. */

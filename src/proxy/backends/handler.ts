@@ -18,9 +18,8 @@ import type { Catalogs } from "../llm/cost/catalogs.ts";
 import type { Sessions } from "../mcp/session/sessions.ts";
 import type { PickDeps } from "../balancing/pick.ts";
 import type { ConnectionSettings, UpstreamTarget } from "../upstream/dial/connection-settings.ts";
-import type { EndpointState } from "../balancing/endpoints.ts";
 import type { Admit } from "./admission.ts";
-import type { EndpointPicker } from "./inference-pool/picker.ts";
+import type { BackendBehind } from "./backend-behind.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";
 import type { RequestAuth, SigningScope } from "../upstream/auth.ts";
 import type { CallTarget, Upstream } from "../upstream/upstream.ts";
@@ -38,22 +37,6 @@ export interface EndpointDeps extends PickDeps {
   readonly record: (name: string) => EndpointStats;
   /** Counts the calls; undefined when they are not counted. */
   readonly meter?: BackendMeter | undefined;
-}
-
-/** Where a call goes. */
-export interface ResolvedEndpoint {
-  /** Set for an InferencePool: asks its picker for the endpoints of a request, and `target` is the choice without it. */
-  readonly pool?: PickedPool | undefined;
-  readonly target: UpstreamTarget;
-  /** Statistics to update besides those of the caller; undefined when there are none. */
-  readonly record: EndpointStats | undefined;
-  /** Authorizes and authenticates the call for the backend of the endpoint; undefined when that asks for neither. */
-  readonly auth: RequestAuth | undefined;
-}
-
-interface PickedPool {
-  readonly picker: EndpointPicker;
-  target(endpoint: EndpointState): UpstreamTarget;
 }
 
 /** How calls to a public host are authenticated where its settings do not say. */
@@ -86,23 +69,20 @@ export interface BackendDeps extends EndpointDeps {
    * Merges the settings in force: Gateway < listener < route < rule < backend < section, then the inline ones of the
    * object.
    * @param section name of a provider, "" for none
-   * @param inline the strongest level
-   * @param defaults the weakest level
+   * @param inline of the section
+   * @param more the weakest level, and that of the backend behind a provider, which is the strongest
    */
   readonly settings: (
     section: string,
     inline: BackendSettings | undefined,
-    defaults?: BackendSettings,
+    more?: { readonly defaults?: BackendSettings | undefined; readonly behind?: BackendSettings | undefined },
   ) => BackendSettings;
   /** Compiles the `auth` block in force. */
   readonly auth: (message: BackendAuth | undefined) => RequestAuth | undefined;
   /** Returns the connection settings; the same object for the same blocks. */
   readonly connection: (settings: BackendSettings) => ConnectionSettings;
-  /**
-   * Picks an endpoint of another backend (`custom.backendRef`).
-   * @throws ProxyError backend_invalid, endpoint_unavailable
-   */
-  readonly destination: (backendKey: string) => ResolvedEndpoint;
+  /** Returns another backend, which a provider leads to (`custom.backendRef`). */
+  readonly behind: (backendKey: string) => BackendBehind;
   /**
    * Returns what the traffic policies on another backend do with an attempt that goes there; undefined when none
    * targets it.

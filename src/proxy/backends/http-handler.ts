@@ -138,7 +138,10 @@ export function poolDestination(
 ): Destination {
   const nameless = { hostname: "", port: 0, version: HttpVersion.UNSPECIFIED };
   const destination = serviceDestination(set, nameless, settings, deps);
-  const balance = ({ tried }: RoutedExchange): EndpointState => destination.pick({ affinity: undefined, tried });
+  const { sessionAffinity } = settings;
+  const session = sessionAffinity === undefined ? undefined : new SessionKey(sessionAffinity, deps.expression);
+  const balance = async (exchange: RoutedExchange): Promise<EndpointState> =>
+    destination.pick({ affinity: await session?.of(exchange), tried: exchange.tried });
   const service = deps.pickerCallout(picker, unverifiedTls);
   const { meter, nowMs } = deps;
   const pickerDeps = { service, endpoints: set, balance, meter, nowMs };

@@ -44,6 +44,29 @@ export function compileOwnDestination(
   };
 }
 
+/** Places of former policies stay in the table until it has this many entries and is emptied. */
+const MAX_PLACES = 64;
+
+/** The destinations for raw connections and own calls, by the key of the backend and then by place. */
+export class OwnDestinations {
+  readonly #compiled = new Map<string, Map<string, CompiledDestination>>();
+
+  /** @param compile is called where the destination is not known; nothing is kept when it throws */
+  get(key: string, place: string, compile: () => CompiledDestination): CompiledDestination {
+    const known = this.#compiled.get(key)?.get(place);
+    if (known !== undefined) return known;
+    const compiled = compile();
+    let places = this.#compiled.get(key);
+    if (places === undefined || places.size > MAX_PLACES) this.#compiled.set(key, (places = new Map()));
+    places.set(place, compiled);
+    return compiled;
+  }
+
+  delete(key: string): void {
+    this.#compiled.delete(key);
+  }
+}
+
 /** Counts a call for the statistics of its endpoint. @returns a callback for its end */
 export function beginCall({ record }: EndpointState): (healthy: boolean | undefined) => void {
   const startedMs = performance.now();

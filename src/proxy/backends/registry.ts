@@ -35,15 +35,17 @@ import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
 import { admitted, compileAdmission } from "./admission.ts";
 import { AuthCompiler } from "./auth/index.ts";
 import { placeOfAuth, printObject } from "./auth/place.ts";
-import { beginCall, compileOwnDestination, type CompiledDestination } from "./own-call.ts";
-import { backendsBehind, defaultsOf, isAgent, protocolOf, subtypeOf } from "./backend-kind.ts";
+import { beginCall, compileOwnDestination, OwnDestinations, type CompiledDestination } from "./own-call.ts";
+import { backendsBehind, defaultsOf, isAgent, protocolOf, subtypeOf, type ProviderBehind } from "./backend-kind.ts";
 import { backendName } from "./backend-name.ts";
 import type { PickDeps } from "../balancing/pick.ts";
 import { connectionOf, type UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import { dumpOf, type EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";
-import { EndpointSet, type EndpointState, type ProxyLocality } from "../balancing/endpoints.ts";
-import type { BackendDeps, BackendHandler, ResolvedEndpoint, ServiceEndpoint } from "./handler.ts";
+import { EndpointSet, type ProxyLocality } from "../balancing/endpoints.ts";
+import { openBackendBehind, type BackendBehind } from "./backend-behind.ts";
+import { Dependents } from "./dependents.ts";
+import type { BackendDeps, BackendHandler, ServiceEndpoint } from "./handler.ts";
 import { createHttpHandler, type RequestedAuthority, type Destination } from "./http-handler.ts";
 import { createAgentRuntimeHandler } from "./agent-runtime.ts";
 import { createGuardServices } from "./guard-services.ts";
@@ -109,10 +111,11 @@ export class BackendRegistry {
   readonly #endpoints = new Map<string, EndpointSet>();
   readonly #handles = new Map<string, BackendHandle>();
   readonly #handlesOf = new Map<string, Set<BackendHandle>>();
+  /** Backends whose providers lead to another one, and are compiled with the settings of that. */
+  readonly #dependents = new Dependents();
   readonly #auth: AuthCompiler;
   readonly #tunnels: Tunnels = new Tunnels((key) => this.pickCallTarget(key));
-  /** Destinations for raw connections and own calls, by backend key and then by place. */
-  readonly #destinations = new Map<string, Map<string, CompiledDestination>>();
+  readonly #destinations = new OwnDestinations();
   readonly #records: EndpointStatsStore;
   readonly #locality: ProxyLocality;
 
@@ -152,11 +155,12 @@ export class BackendRegistry {
   put(message: Backend): void {
     checkSettings(message.settings, this.#options.identities);
     if (message.kind.case === undefined) throw new ConfigError("backend of a kind unknown to this version");
-    this.#trial(message);
+    // Compile it without a place, to find errors before it replaces the former version.
+    if (message.kind.case === "ai") createLlmHandler(message.kind.value, this.#deps(message, NO_LEVELS));
     const { kind } = this.#backends.get(message.key) ?? {};
     this.#backends.set(message.key, message);
     this.rebuild(message.key);
-    // A backend of another kind must not reuse connections that were made for the former one.
+    // A backend of another kind must not reuse the connections of the former one.
     if (kind !== undefined && kind.case !== message.kind.case) this.#options.upstream.retire(message.key);
   }
 
@@ -194,11 +198,18 @@ export class BackendRegistry {
     return [...services, ...others];
   }
 
+  /** Compiles a backend anew, and those whose providers lead to it. */
   rebuild(key: string): void {
-    this.#destinations.delete(key);
-    this.#records.renew(key, () => {
-      for (const handle of this.#handlesOf.get(key) ?? []) Object.assign(handle, this.#build(key, handle.outer));
-    });
+    this.#dependents.put(
+      key,
+      this.behind(key).map(({ backend }) => backend),
+    );
+    for (const each of new Set([key, ...this.#dependents.of(key)])) {
+      this.#destinations.delete(each);
+      this.#records.renew(each, () => {
+        for (const handle of this.#handlesOf.get(each) ?? []) Object.assign(handle, this.#build(each, handle.outer));
+      });
+    }
   }
 
   /**
@@ -210,20 +221,16 @@ export class BackendRegistry {
     if (this.#endpoints.get(key)?.isEmpty === true) this.#endpoints.delete(key);
   }
 
-  /** Compiles the backend without a place, to find errors before it replaces the former version. */
-  #trial(message: Backend): void {
-    if (message.kind.case === "ai") createLlmHandler(message.kind.value, this.#deps(message, []));
-  }
-
   /** Returns the name and type of a backend for expressions and reports. */
   identityOf(key: string): { readonly name: string; readonly type: string } {
     const type = this.#backends.get(key)?.kind.case ?? "unknown";
     return { name: backendName(key), type: type === "models" ? "ai" : type };
   }
 
-  /** Returns the keys of the backends that the providers of a backend lead to, for operators. */
-  behind(key: string): readonly string[] {
-    return [...backendsBehind(this.#backends.get(key)?.kind), ...this.models.backendsBehind(key)];
+  /** Returns the providers of a backend that lead to another one. */
+  behind(key: string): readonly ProviderBehind[] {
+    const kind = this.#backends.get(key)?.kind;
+    return kind?.case === "models" ? this.models.backendsBehind(key) : backendsBehind(kind);
   }
 
   #build(key: string, outer: BackendHandle["outer"]): Pick<BackendHandle, "info" | "handler"> {
@@ -248,7 +255,7 @@ export class BackendRegistry {
       return admitted(compileAdmission(deps.settings("", undefined), deps), createMcpHandler(message.kind.value, deps));
     if (message.kind.case === "models")
       return createModelsHandler(message.kind.value, this.models.of(message.key), deps);
-    const settings = deps.settings("", undefined, defaultsOf(message));
+    const settings = deps.settings("", undefined, { defaults: defaultsOf(message) });
     const http = createHttpHandler(this.#compileDestination(message, settings, deps), settings, deps);
     if (message.kind.case === "agentRuntime") return createAgentRuntimeHandler(message.kind.value, http);
     return isAgent(message) ? createA2aHandler(http, deps) : http;
@@ -281,19 +288,19 @@ export class BackendRegistry {
       log,
       upstream,
       traffic,
-      settings: (section, inline, defaults) => {
+      settings: (section, inline, { defaults, behind } = {}) => {
         this.#refuseIfClosed(key, section);
         const levels = [
           ...outer,
           policies.at(`backend:${key}`),
           section === "" ? [] : policies.at(`backend:${key}#${section}`),
         ];
-        const merged = mergeSettings([defaults, ...levels.map(settingsOfLevel), message.settings, inline]);
+        const merged = mergeSettings([defaults, ...levels.map(settingsOfLevel), message.settings, inline, behind]);
         this.#auth.locate(merged.auth, placeOfAuth(merged.auth, levels.flat(), message, section));
         return withClientCertificate(merged);
       },
       connection,
-      destination: (other) => this.#resolveEndpoint(other),
+      behind: (other) => this.#backendBehind(other),
       serviceEndpoint: (other, pinned) => this.#serviceEndpoint(other, pinned),
       auth: (block) => this.#auth.compile(block),
       ...createGuardServices(this.#options.callouts, {
@@ -323,12 +330,14 @@ export class BackendRegistry {
     return { target: destination.target(endpoint), authority, auth, http, begin: () => beginCall(endpoint) };
   }
 
-  #resolveEndpoint(key: string): ResolvedEndpoint {
-    const { destination, auth } = this.#callDestination(key);
-    const endpoint = destination.pick();
-    const { picker } = destination;
-    const pool = picker && { picker, target: (picked: EndpointState) => destination.target(picked) };
-    return { target: destination.target(endpoint), record: endpoint.record, auth, pool };
+  #backendBehind(key: string): BackendBehind {
+    const attached = this.#options.policies.at(`backend:${key}`);
+    return openBackendBehind({ key, message: this.#backends.get(key), attached }, (message, own) => {
+      // The place of the credential is that of its policy, whichever provider uses it.
+      this.#auth.locate(own.auth, placeOfAuth(own.auth, attached, message, ""));
+      const deps = this.#deps(message, NO_LEVELS);
+      return { ...deps, compile: (settings) => this.#compileDestination(message, settings, deps) };
+    });
   }
 
   #serviceEndpoint(key: string, pinned: string | undefined): ServiceEndpoint | undefined {
@@ -359,30 +368,21 @@ export class BackendRegistry {
   }
 
   #destinationOf(key: string, outer: BackendHandle["outer"] = NO_LEVELS): CompiledDestination {
-    const message = this.#backends.get(key);
-    if (message === undefined) throw new ProxyError("backend_invalid", { detail: `${key} does not exist` });
-    let byLevels = this.#destinations.get(key);
-    if (byLevels === undefined || byLevels.size > MAX_LEVELS_CACHED)
-      this.#destinations.set(key, (byLevels = new Map()));
-    const id = levelsId(outer);
-    let known = byLevels.get(id);
-    if (known === undefined) {
+    return this.#destinations.get(key, levelsId(outer), () => {
+      const message = this.#backends.get(key);
+      if (message === undefined) throw new ProxyError("backend_invalid", { detail: `${key} does not exist` });
       this.#refuseIfClosed(key, "");
-      const { kind } = message;
       const deps = this.#deps(message, outer);
       const settings =
-        kind.case === "ai" ? create(BackendSettingsSchema) : deps.settings("", undefined, defaultsOf(message));
-      const destination = this.#compileDestination(message, settings, deps);
-      known = compileOwnDestination(message, destination, settings, deps);
-      byLevels.set(id, known);
-    }
-    return known;
+        message.kind.case === "ai"
+          ? create(BackendSettingsSchema)
+          : deps.settings("", undefined, { defaults: defaultsOf(message) });
+      return compileOwnDestination(message, this.#compileDestination(message, settings, deps), settings, deps);
+    });
   }
 }
 
 const NO_LEVELS: BackendHandle["outer"] = [];
-/** Places of former policies stay in the table until it has this many entries and is emptied. */
-const MAX_LEVELS_CACHED = 64;
 
 function withBackendSettings(levels: readonly (readonly CompiledPolicy[])[]): BackendHandle["outer"] {
   return levels.map((level) => level.filter(({ backend }) => backend !== undefined));

@@ -41,12 +41,10 @@ export interface OwnSettings {
 /**
  * Returns the settings by name.
  * @param levels from the least specific to the most specific, each oldest first
- * @param own win over all levels, the last one over the others
  */
 export function explainSettings(
-  levels: readonly ExplainedLevel[],
+  levels: readonly (ExplainedLevel | OwnSettings)[],
   { field, collected, namesOf }: SettingsKind,
-  own: readonly OwnSettings[] = [],
 ): ExplainedSetting[] {
   const states = new Map<string, SettingState>();
   const claim = (name: string, source: PolicySource, filled: Map<string, PolicySource>): void => {
@@ -61,14 +59,17 @@ export function explainSettings(
       filled.set(name, source);
     }
   };
-  for (const { policies, ...level } of levels) {
+  for (const each of levels) {
     const filled = new Map<string, PolicySource>();
+    if ("names" in each) {
+      for (const name of each.names) claim(name, { level: "own", origin: `${each.origin}.${name}` }, filled);
+      continue;
+    }
+    const { policies, ...level } = each;
     for (const policy of policies)
       for (const name of namesOf(policy))
         claim(name, { ...level, origin: printPolicy(policy.key, `${field}.${name}`) }, filled);
   }
-  for (const { origin, names } of own)
-    for (const name of names) claim(name, { level: "own", origin: `${origin}.${name}` }, new Map());
   return [...states]
     .map(([policy, state]) => ({ policy, ...state }))
     .sort((one, other) => compare(one.policy, other.policy));

@@ -8,11 +8,12 @@ import type { CompiledPolicy, CompiledUnit } from "../policies/policy-set.ts";
 import type { InlineFilters } from "./compose.ts";
 import { selectUnits, type LossReason, type Selection, type Slot } from "./select-units.ts";
 
-type Level = "gateway" | "port" | "listener" | "backend" | "section" | "route" | "rule" | "filters" | "own";
+type Level = "gateway" | "port" | "listener" | "backend" | "section" | "behind" | "route" | "rule" | "filters" | "own";
 
 /**
- * The policies of one level. "section" are those of a provider or target of a backend, "filters" the own filters and fields of
- * a route that delegates, "own" the settings of a backend itself.
+ * The policies of one level. "section" are those of a provider or target of a backend, "behind" those of the Service or
+ * InferencePool that a provider leads to, "filters" the own filters and fields of a route that delegates, "own" the
+ * settings of an object itself.
  */
 export interface ExplainedLevel {
   readonly level: Level;

@@ -5,6 +5,7 @@
  */
 import type { Backend, BackendSettings, WeightedBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { printObject } from "../backends/auth/place.ts";
+import type { ProviderBehind } from "../backends/backend-kind.ts";
 import { COLLECTED_SETTINGS, settingNames } from "../backends/settings.ts";
 import type { ExplainedLevel, PolicySource } from "../pipeline/explain.ts";
 import {
@@ -94,6 +95,42 @@ export function explainMirrors(
   return [...explain(inherited), ...backends.flatMap(({ message, filters }) => explain(filters, message.backend))];
 }
 
+export interface CallsBehind {
+  /** Key of the backend that has the provider. */
+  readonly key: string;
+  readonly provider: ProviderBehind;
+  /** Those above the backend that has the provider. */
+  readonly levels: readonly ExplainedLevel[];
+}
+
+/**
+ * Explains the calls that a provider makes to another backend, whose settings win over those of the provider.
+ * @returns undefined where no policy targets that backend
+ */
+export function explainCallsBehind(
+  { key, provider: { provider, backend, settings }, levels }: CallsBehind,
+  { policies, backendOf }: BackendPlace,
+): ExplainedBackend | undefined {
+  const attached = policies.at(`backend:${backend}`);
+  if (attached.length === 0) return undefined;
+  const [message, target] = [backendOf(key), backendOf(backend)];
+  const owner =
+    message?.kind.case === "ai" ? `${printObject(message)} provider ${provider}` : `GwModel ${provider} spec`;
+  const explained = explainSettings(
+    [
+      ...levels,
+      { level: "backend", policies: policies.at(`backend:${key}`) },
+      ...(provider === "" ? [] : [{ level: "section", policies: policies.at(`backend:${key}#${provider}`) } as const]),
+      ...(message === undefined ? [] : [ownSettings(message)]),
+      { origin: `${owner} policies`, names: settingNames(settings) },
+      { level: "behind", policies: attached },
+      ...(target === undefined ? [] : [ownSettings(target)]),
+    ],
+    BACKEND_SETTINGS,
+  );
+  return { backend, weight: 1, ...closedBy(attached), policies: explained };
+}
+
 const HAS_TRAFFIC = "traffic policies target it, which need a client to answer";
 
 function explainCalls(
@@ -104,16 +141,20 @@ function explainCalls(
   const message = backendOf(key);
   if (message === undefined) return { refuses: "it does not exist", policies: [] };
   const attached = policies.at(`backend:${key}`);
-  const own = [{ origin: `${printObject(message)} spec.policies`, names: settingNames(message.settings) }];
+  const own = ownSettings(message);
   const all: readonly ExplainedLevel[] = [...levels, { level: "backend", policies: attached }];
   const sections = sectionsOf(message).flatMap((section) =>
     explainSection(section, { message, levels: all, own, attached: policies.at(`backend:${key}#${section.name}`) }),
   );
   return {
     ...closedBy(attached),
-    policies: explainSettings(all, BACKEND_SETTINGS, own),
+    policies: explainSettings([...all, own], BACKEND_SETTINGS),
     ...(sections.length === 0 ? {} : { sections }),
   };
+}
+
+function ownSettings(message: Backend): OwnSettings {
+  return { origin: `${printObject(message)} spec.policies`, names: settingNames(message.settings) };
 }
 
 function closedBy(attached: readonly CompiledPolicy[]): { readonly refuses?: string } {
@@ -140,7 +181,7 @@ interface SectionPlace {
   readonly message: Backend;
   /** The policies above the section, those of the backend included. */
   readonly levels: readonly ExplainedLevel[];
-  readonly own: readonly OwnSettings[];
+  readonly own: OwnSettings;
   /** The policies of the section. */
   readonly attached: readonly CompiledPolicy[];
 }
@@ -151,10 +192,10 @@ function explainSection(
 ): ExplainedSection[] {
   const part = message.kind.case === "mcp" ? "target" : "provider";
   const inline = { origin: `${printObject(message)} ${part} ${name} policies`, names: settingNames(settings) };
-  const all: readonly ExplainedLevel[] = [...levels, { level: "section", policies: attached }];
+  const all = [...levels, { level: "section", policies: attached } as const, own, inline];
   const isOfSection = ({ level, origin }: PolicySource): boolean =>
     level === "section" || (level === "own" && origin.startsWith(`${inline.origin}.`));
-  const policies = explainSettings(all, BACKEND_SETTINGS, [...own, inline]).filter(
+  const policies = explainSettings(all, BACKEND_SETTINGS).filter(
     ({ from, lost }) => from.some(isOfSection) || lost.some(isOfSection),
   );
   const refused = closedBy(attached);

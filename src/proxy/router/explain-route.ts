@@ -6,14 +6,17 @@
 import type { TcpRoute } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { explainPolicies, type ExplainedLevel, type ExplainedPolicy } from "../pipeline/explain.ts";
 import { explainSettings, type ExplainedSetting, type SettingsKind } from "../pipeline/explain-settings.ts";
+import type { ProviderBehind } from "../backends/backend-kind.ts";
 import { COLLECTED_FRONTEND, frontendNames } from "../listeners/frontends.ts";
 import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
 import { chainLevels, type ChainLink } from "./bind-chain.ts";
 import { inlineOf } from "./bind-rule.ts";
 import {
   explainBackend,
+  explainCallsBehind,
   explainMirrors,
   type BackendPlace,
+  type CallsBehind,
   type ExplainedBackend,
   type ExplainedMirror,
 } from "./explain-backend.ts";
@@ -41,6 +44,8 @@ interface ExplainedRule {
   readonly backend?: string;
   /** The backend of the rule whose providers lead to `backend`: the policies run after those of the rule. */
   readonly behind?: string;
+  /** The provider of `behind` that leads to `backend`, or the GwModel; unset for one without a name. */
+  readonly provider?: string;
   /** Why every request to the rule is answered with an error, where that is so. */
   readonly refuses?: string;
   /** The routes that the rule delegates to, such as "team/*". */
@@ -59,8 +64,8 @@ export interface ListenerPlace extends BackendPlace {
 }
 
 export interface ExplainedPlace extends ListenerPlace {
-  /** Returns the keys of the backends behind the providers of a backend. */
-  readonly behind: (backend: string) => readonly string[];
+  /** Returns the providers of a backend that lead to another one. */
+  readonly behind: (backend: string) => readonly ProviderBehind[];
   /** Rules that lead to the route, parent first; empty for a route of the listener itself. */
   readonly via: readonly ChainLink[];
 }
@@ -180,7 +185,9 @@ function explainRule(link: ChainLink, place: ExplainedPlace): ExplainedRule[] {
       ...settingsOf((key) => key === backend),
     })),
     ...(others ? [{ ...rule, policies: explain([]), ...settingsOf((key) => !governed.includes(key)) }] : []),
-    ...keys.flatMap((key) => behind(key).flatMap((backend) => explainBehind(rule, { key, backend, policies }))),
+    ...keys.flatMap((key) =>
+      behind(key).flatMap((provider) => explainBehind({ rule, key, provider, levels: [...above, ...own] }, place)),
+    ),
   ];
 }
 
@@ -188,13 +195,25 @@ function isGoverned({ refuses, policies, sections }: Omit<ExplainedBackend, "wei
   return refuses !== undefined || policies.length > 0 || sections !== undefined;
 }
 
-function explainBehind(
-  rule: Pick<ExplainedRule, "rule">,
-  { key, backend, policies }: { readonly key: string; readonly backend: string; readonly policies: PolicySet },
-): ExplainedRule[] {
-  const traffic = policies.trafficOf(backend);
-  if (traffic.length === 0) return [];
-  return [{ ...rule, backend, behind: key, policies: explainPolicies([{ level: "backend", policies: traffic }]) }];
+interface PlaceBehind extends CallsBehind {
+  readonly rule: Pick<ExplainedRule, "rule">;
+}
+
+/** @returns nothing where no policy targets the backend behind the provider */
+function explainBehind({ rule, ...calls }: PlaceBehind, place: ExplainedPlace): ExplainedRule[] {
+  const { provider, backend } = calls.provider;
+  const explained = explainCallsBehind(calls, place);
+  if (explained === undefined) return [];
+  return [
+    {
+      ...rule,
+      backend,
+      behind: calls.key,
+      ...(provider === "" ? {} : { provider }),
+      policies: explainPolicies([{ level: "backend", policies: place.policies.trafficOf(backend) }]),
+      backends: [explained],
+    },
+  ];
 }
 
 function routeText({ kind, namespace, name }: CompiledRule["info"]): string {

@@ -127,7 +127,7 @@ export class RouteTable {
    */
   explain(name: string, backendOf: ExplainedPlace["backendOf"]): ExplainedRoute[] {
     const { policies, backends } = this.#options;
-    const behind = (key: string): readonly string[] => backends.behind(key);
+    const behind: ExplainedPlace["behind"] = (key) => backends.behind(key);
     return [...this.#routes].flatMap(([key, { route }]) =>
       route.name !== name
         ? []

@@ -184,12 +184,12 @@ export function testDeps(upstream: Upstream): BackendDeps {
     catalogs: new Catalogs(),
     log: createLogger({ level: "off", modules: new Map() }, () => undefined),
     upstream,
-    settings: (_section, inline, defaults): BackendSettings =>
-      create(BackendSettingsSchema, { ...defaults, ...inline }),
+    settings: (_section, inline, { defaults, behind } = {}): BackendSettings =>
+      create(BackendSettingsSchema, { ...defaults, ...inline, ...behind }),
     auth: compileAuth,
     connection: ({ tls, tcp }) => connectionOf({ tls, tcp }),
     sessions: new Sessions(sealOf([]), openShared(allocateShared(1), 0).sessions),
-    destination: () => {
+    behind: () => {
       throw new ProxyError("backend_invalid");
     },
     serviceEndpoint: () => undefined,

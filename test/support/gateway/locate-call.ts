@@ -39,8 +39,9 @@ export function locate(
   const { path, headers: sent } = addressed;
   const unsigned = { method: "POST", path, headers: sent, body: Buffer.alloc(0) };
   void endpoint.auth?.sign?.(endpoint.authCall(to, exchange), unsigned);
-  const { target: called } = endpoint.spot(to);
-  assert.ok("host" in called);
+  const spot = endpoint.spot(to, exchange);
+  assert.ok(!(spot instanceof Promise) && spot.pool === undefined, "a provider with an address of its own");
+  const { target: called } = spot;
   const scheme = called.tls === undefined ? "http" : "https";
   return { url: `${scheme}://${called.host}:${called.port}${path}`, host: sent.get("host"), sent, node, endpoint };
 }

@@ -107,6 +107,18 @@ function locationsOf({ kind, credentials }: BackendAuth): CredentialLocation[] {
   );
 }
 
+/** Returns the lower-case names of the header fields that credentials are written to. */
+export function credentialFields({ kind, credentials }: BackendAuth): ReadonlySet<string> {
+  const own = kind.value !== undefined && "location" in kind.value ? kind.value.location : undefined;
+  const places = [own, ...credentials.map(({ location }) => location)];
+  return new Set(
+    places.flatMap((place) => {
+      if (place === undefined) return [];
+      return place.location.case === "cookie" ? "cookie" : headerOf(place);
+    }),
+  );
+}
+
 function chosenHeaderOf({ kind, credentials }: BackendAuth): string | undefined {
   const location = chosenLocation(kind);
   if (location !== undefined) return headerOf(location);

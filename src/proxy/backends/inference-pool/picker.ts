@@ -64,7 +64,7 @@ export interface PickerDeps {
   readonly meter: BackendMeter | undefined;
   readonly nowMs: () => number;
   /** Chooses an endpoint by own balancing. @throws ProxyError endpoint_unavailable */
-  readonly balance: (exchange: RoutedExchange) => EndpointState;
+  readonly balance: (exchange: RoutedExchange) => Promise<EndpointState>;
 }
 
 export class EndpointPicker {
@@ -184,7 +184,7 @@ export class EndpointPicker {
     forward: Forward<R>,
   ): Promise<{ readonly picked: PickedReply<R>; readonly endpoint: EndpointState }> {
     for (;;) {
-      const endpoint = session === undefined ? this.#deps.balance(exchange) : endpoints[0];
+      const endpoint = session === undefined ? await this.#deps.balance(exchange) : endpoints[0];
       if (endpoint === undefined)
         throw new ProxyError("endpoint_unavailable", { detail: "no chosen endpoint is left" });
       // The last one stays, for further attempts.

@@ -6,7 +6,6 @@ import { create } from "@bufbuild/protobuf";
 import {
   BackendSettingsSchema,
   BackendTlsSchema,
-  type BackendHttp,
   type BackendSettings,
   type Provider as ProviderNode,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -16,9 +15,11 @@ import type { Uint64 } from "../../../lib/uint64.ts";
 import { hashEndpoint } from "../../balancing/affinity.ts";
 import type { BalancedEndpoint } from "../../balancing/pick.ts";
 import type { AuthCall, RequestAuth } from "../../upstream/auth.ts";
-import { connectionOf, type ConnectionSettings, type UpstreamTarget } from "../../upstream/dial/connection-settings.ts";
+import type { UpstreamTarget } from "../../upstream/dial/connection-settings.ts";
 import type { EndpointStats } from "../../balancing/endpoint-stats.ts";
-import type { BackendDeps, ResolvedEndpoint } from "../../backends/handler.ts";
+import type { PickedEndpoint, PickedPool } from "../../backends/backend-behind.ts";
+import type { BackendDeps } from "../../backends/handler.ts";
+import { credentialFields } from "../../backends/auth/index.ts";
 import { compileAdmission, type Admit } from "../../backends/admission.ts";
 import { HealthRule } from "../../balancing/health.ts";
 import { BackendTransformation, type Outgoing } from "../../backends/transformation.ts";
@@ -29,6 +30,7 @@ import { compilePromptGuards, type PromptGuards } from "../guards/run.ts";
 import { readNativePath } from "../shared/native-path.ts";
 import { providerOf } from "../providers/index.ts";
 import type { Provider, ProviderCall, Wire } from "../providers/provider.ts";
+import { fixedVersion } from "../../upstream/http-version.ts";
 import { compileAiPolicies, type AiPolicies } from "../policies/index.ts";
 
 export interface Endpoint extends BalancedEndpoint {
@@ -37,9 +39,12 @@ export interface Endpoint extends BalancedEndpoint {
   readonly record: EndpointStats;
   readonly rule: HealthRule;
   readonly hash: Uint64;
-  readonly limits: BackendHttp | undefined;
-  /** Returns the target of a call. @throws ProxyError backend_invalid, endpoint_unavailable */
-  spot(call: ProviderCall): ResolvedEndpoint;
+  /** undefined when connections negotiate it. */
+  readonly version: "http1" | "http2" | undefined;
+  /** Limit of an attempt; Infinity when there is none. */
+  readonly timeoutMs: number;
+  /** Picks where a call goes. @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused */
+  spot(call: ProviderCall, exchange: RoutedExchange): MaybePromise<PickedEndpoint | PickedPool>;
   /** Changes requests in the client's format, before they are translated. */
   readonly transformation: BackendTransformation | undefined;
   /** Decides about each call; undefined when every call is allowed. */
@@ -48,6 +53,8 @@ export interface Endpoint extends BalancedEndpoint {
   traffic(): Admit | undefined;
   /** Authenticates requests; undefined when the client's own headers do, or nothing. */
   readonly auth: RequestAuth | undefined;
+  /** Lower-case names of the header fields that `auth` writes. */
+  readonly credentialFields: ReadonlySet<string>;
   /** Returns the call to authenticate. @param call undefined while the kind of call is not known */
   authCall(call: ProviderCall | undefined, exchange: RoutedExchange): AuthCall;
   /** The `ai` block in force for this provider. */
@@ -65,6 +72,8 @@ interface Addressed {
   readonly headers: HeaderList;
 }
 
+const NO_FIELDS: ReadonlySet<string> = new Set();
+
 /** @throws ConfigError for a provider that this version does not know */
 export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint {
   const provider = providerOf(node.key);
@@ -73,7 +82,9 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
   // Calls to a vendor's own address always use TLS, even when the configuration does not mention it.
   const tls = node.tls || isOwnAddress;
   const defaults = tls ? create(BackendSettingsSchema, { tls: create(BackendTlsSchema) }) : undefined;
-  const settings = deps.settings(node.name, node.settings, defaults);
+  const behind = node.backend === "" ? undefined : deps.behind(node.backend);
+  const settings = deps.settings(node.name, node.settings, { defaults, behind: behind?.settings });
+  const place = behind?.destination(settings);
   const usesDefaultCredential = isOwnAddress && settings.auth === undefined;
   const port = portOf(node, provider);
   // One target object for all requests, so that the client finds its pool by identity.
@@ -92,7 +103,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
   const location = auth?.chosenHeader;
   const authCall = (call: ProviderCall | undefined, exchange: RoutedExchange): AuthCall => ({
     caller: exchange,
-    host: hostOf(node, provider, call),
+    host: place === undefined ? hostOf(node, provider, call) : place.host,
     connection,
     signingScope: call && provider.signingScope?.(node, call),
   });
@@ -103,18 +114,22 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
     rule: new HealthRule(settings.health, deps),
     capacity: 1,
     hash: hashEndpoint(node.name),
-    limits: settings.http,
+    version: fixedVersion(settings.http?.version || place?.version),
+    timeoutMs: settings.http?.requestTimeoutMs || Infinity,
     transformation:
       settings.transformation === undefined ? undefined : new BackendTransformation(settings.transformation, deps),
     policies: compileAiPolicies(settings.ai, deps),
     admit: compileAdmission(settings, deps),
     traffic: () => (node.backend === "" ? undefined : deps.traffic(node.backend)),
     auth,
+    credentialFields: auth === undefined ? NO_FIELDS : credentialFields(auth.message),
     authCall,
     guards: compilePromptGuards(settings.ai?.promptGuard, deps),
-    spot(call) {
+    spot(call, exchange) {
+      if (place !== undefined) return place.pick(exchange);
       const target = targetOf(call);
-      return target === undefined ? spotBehind(node, deps, connection) : { target, record: undefined, auth: undefined };
+      if (target === undefined) throw new ProxyError("backend_invalid", { detail: "the provider has no address" });
+      return { target, state: undefined };
     },
     address(call, exchange, out) {
       const source = out?.headers ?? exchange.requestHeaders;
@@ -140,23 +155,6 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
       return placed instanceof Promise ? placed.then(finish) : finish(placed);
     },
   };
-}
-
-/** @param own connection settings of the provider @throws ProxyError backend_invalid when it has no address */
-function spotBehind(node: ProviderNode, deps: BackendDeps, own: ConnectionSettings): ResolvedEndpoint {
-  if (node.backend === "") throw new ProxyError("backend_invalid", { detail: "the provider has no address" });
-  const { target, pool, ...rest } = deps.destination(node.backend);
-  const settled = withSettings(target, own);
-  if (pool === undefined) return { target: settled, ...rest };
-  const { picker } = pool;
-  return { target: settled, ...rest, pool: { picker, target: (picked) => withSettings(pool.target(picked), own) } };
-}
-
-/** Fills in connection settings of the provider where the target has none. */
-function withSettings(target: UpstreamTarget, own: ConnectionSettings): UpstreamTarget {
-  const { tls = own.tls, tcp = own.tcp, proxy = own.proxy } = target;
-  if (tls === target.tls && tcp === target.tcp && proxy === target.proxy) return target;
-  return { ...target, ...connectionOf({ tls, tcp, proxy }) };
 }
 
 /** @param call undefined for the host of most calls @returns "" when there is neither a host nor a default host */

@@ -7,10 +7,9 @@ import { HeaderList } from "../../../lib/header-list.ts";
 import { pathOf } from "../../../lib/network/request-target.ts";
 import { Attempt } from "../../backends/attempt.ts";
 import { bodyToSign } from "../../backends/auth/body-to-sign.ts";
-import type { ResolvedEndpoint } from "../../backends/handler.ts";
+import type { RuledEndpoint } from "../../backends/backend-behind.ts";
 import { deadlineOfCall } from "../../backends/call-deadline.ts";
 import type { Outgoing } from "../../backends/transformation.ts";
-import type { EndpointStats } from "../../balancing/endpoint-stats.ts";
 import type { Body } from "../../exchange/body.ts";
 import { discard } from "../../exchange/discard.ts";
 import type { DebugTrace } from "../../exchange/debug-trace.ts";
@@ -21,7 +20,6 @@ import { beginCallSpan, type CallHead } from "../../observability/tracing/call-s
 import type { OutboundSpan } from "../../observability/tracing/outbound-span.ts";
 import type { RequestTrace } from "../../observability/tracing/request-trace.ts";
 import { nameOfTarget, type UpstreamTarget } from "../../upstream/dial/connection-settings.ts";
-import { fixedVersion } from "../../upstream/http-version.ts";
 import { sendSigned } from "../../upstream/send-signed.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse } from "../../upstream/upstream.ts";
 import { clientFormatOf } from "../client-formats/index.ts";
@@ -47,34 +45,28 @@ export interface Call {
 
 export async function sendCall(call: Call, exchange: RoutedExchange, upstream: Upstream): Promise<Reply> {
   const { endpoint, to, out, method, upgrade, ledger } = call;
-  const { target, record, auth: serviceAuth, pool } = findSpot(call, exchange);
+  const found = findSpot(call, exchange);
+  const spot = found instanceof Promise ? await found : found;
   const addressed = endpoint.address(to, exchange, out);
-  const { path: ownPath, headers } = addressed instanceof Promise ? await addressed : addressed;
-  // Policies on a Service behind the provider have the last word: they may refuse, and their credential is written last.
-  const serviceCall = { caller: exchange, host: target.host, connection: target };
-  const path = serviceAuth === undefined ? ownPath : await serviceAuth.place(serviceCall, headers, ownPath);
-  const body = serviceAuth?.sign === undefined ? call.body : await bodyToSign(exchange, call.body);
-  const { limits } = endpoint;
+  const { path, headers } = addressed instanceof Promise ? await addressed : addressed;
+  const body = endpoint.auth?.sign === undefined ? call.body : await bodyToSign(exchange, call.body);
   const attempt = new Attempt(exchange, endpoint.record, endpoint.rule, false);
   if (exchange.trace !== undefined) attempt.span = spanOf(call, exchange.trace, exchange, { method, path, headers });
   ledger?.sent();
   const { debug } = exchange;
   try {
-    const signing =
-      serviceAuth?.sign === undefined
-        ? { auth: endpoint.auth, call: endpoint.authCall(to, exchange) }
-        : { auth: serviceAuth, call: serviceCall };
-    const send = (place: UpstreamTarget, sent: Body, behind: EndpointStats | undefined): Promise<UpstreamResponse> => {
+    const signing = { auth: endpoint.auth, call: endpoint.authCall(to, exchange) };
+    const send = (place: UpstreamTarget, sent: Body, behind: RuledEndpoint | undefined): Promise<UpstreamResponse> => {
       exchange.endpoint = nameOfTarget(place);
       if (behind !== undefined) attempt.alsoTell(behind);
       const request: UpstreamRequest = {
-        version: upgrade === undefined ? (fixedVersion(limits?.version) ?? "negotiated") : "http1",
+        version: upgrade === undefined ? (endpoint.version ?? "negotiated") : "http1",
         method,
         path,
         headers,
         body: sent,
         upgrade,
-        ...deadlineOfCall(exchange, performance.now(), limits?.requestTimeoutMs || Infinity),
+        ...deadlineOfCall(exchange, performance.now(), endpoint.timeoutMs),
         abort: exchange,
       };
       return sendSigned(
@@ -86,12 +78,12 @@ export async function sendCall(call: Call, exchange: RoutedExchange, upstream: U
         discard,
       );
     };
-    const side = pool && outgoingSide({ method, path, headers, body }, exchange);
     let response: UpstreamResponse;
-    if (pool === undefined || side === undefined) response = await send(target, body, record);
+    if (spot.pool === undefined) response = await send(spot.target, body, spot.state);
     else {
-      const picked = await pool.picker.call(exchange, side, async (endpoint) => ({
-        ...(await send(pool.target(endpoint), side.body, endpoint.record)),
+      const side = outgoingSide({ method, path, headers, body }, exchange, endpoint);
+      const picked = await spot.pool.call(exchange, side, async (place) => ({
+        ...(await send(spot.target(place), side.body, spot.ruled(place))),
         upstream: true,
       }));
       if (picked.own !== undefined) {
@@ -115,29 +107,35 @@ export async function sendCall(call: Call, exchange: RoutedExchange, upstream: U
 }
 
 /** A provider whose endpoints are all gone has failed, so that health rules and retries lead to the next one. */
-function findSpot({ endpoint, to }: Call, exchange: RoutedExchange): ResolvedEndpoint {
+function findSpot({ endpoint, to }: Call, exchange: RoutedExchange): ReturnType<Endpoint["spot"]> {
   try {
-    return endpoint.spot(to);
+    return endpoint.spot(to, exchange);
   } catch (error) {
     new Attempt(exchange, endpoint.record, endpoint.rule, false).failed(error);
     throw error;
   }
 }
 
-/** Fields that credentials of the provider are written to; an endpoint picker has no use for them. */
+/** Fields that providers read credentials from; an endpoint picker has no use for them. */
 const CREDENTIALS: ReadonlySet<string> = new Set(["authorization", "x-api-key", "api-key", "x-goog-api-key"]);
 
-/** Returns the request as it leaves for the provider, in the form that an endpoint picker reads and changes. */
+/**
+ * Returns the request as it leaves for the provider, in the form that an endpoint picker reads and changes. The picker
+ * sees no credential of the provider.
+ */
 function outgoingSide(
   { method, path, headers, body }: CallHead & { readonly body: Body },
   { host }: RoutedExchange,
+  { auth, credentialFields }: Endpoint,
 ): Side {
   const shown: string[] = [];
   for (let at = 0; at < headers.raw.length; at += 2) {
     const name = headers.raw[at] as string; // names and values alternate
-    if (!CREDENTIALS.has(name.toLowerCase())) shown.push(name, headers.raw[at + 1] as string);
+    const field = name.toLowerCase();
+    if (!CREDENTIALS.has(field) && !credentialFields.has(field)) shown.push(name, headers.raw[at + 1] as string);
   }
-  const pseudo = [":method", method, ":scheme", "http", ":authority", host, ":path", path];
+  const shownPath = auth?.writesQuery === true ? pathOf(path) : path;
+  const pseudo = [":method", method, ":scheme", "http", ":authority", host, ":path", shownPath];
   return { kind: "request", target: { headers, setPseudo: () => undefined }, pseudo, shown, body };
 }
 

@@ -69,7 +69,7 @@ export function compileModels(models: readonly Model[], deps: BackendDeps): Comp
     const { key, match, kind } = model;
     const facts = { key, match, createdAtMs: Number(model.createdAtMs) };
     if (kind.case === "provider") {
-      const node = create(ProviderSchema, { ...kind.value, name: nameOf(key) });
+      const node = create(ProviderSchema, { ...kind.value, name: nameOfModel(key) });
       const { authorization, internal } = model;
       concrete.push({
         ...facts,
@@ -127,6 +127,6 @@ function targetOf(target: { readonly model: string; readonly name: string } | un
 }
 
 /** Returns "namespace/name" of a model. */
-function nameOf(key: string): string {
+export function nameOfModel(key: string): string {
   return key.slice("model/".length);
 }

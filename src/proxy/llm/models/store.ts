@@ -4,7 +4,8 @@
  */
 import { create } from "@bufbuild/protobuf";
 import { BackendSchema, type Backend, type Model } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { compileModels } from "./compile.ts";
+import { providerBehind, type ProviderBehind } from "../../backends/backend-kind.ts";
+import { compileModels, nameOfModel } from "./compile.ts";
 import type { BackendDeps } from "../../backends/handler.ts";
 
 export class ModelStore {
@@ -34,10 +35,11 @@ export class ModelStore {
     return backends;
   }
 
-  /** Returns the keys of the Backends that the models of a Backend are served by. */
-  backendsBehind(backend: string): string[] {
-    const keys = this.of(backend).map(({ kind }) => (kind.case === "provider" ? kind.value.backend : ""));
-    return [...new Set(keys.filter((key) => key !== ""))];
+  /** Returns the models of a Backend whose providers lead to another one. */
+  backendsBehind(backend: string): ProviderBehind[] {
+    return this.of(backend).flatMap(({ key, kind }) =>
+      kind.case === "provider" ? providerBehind(nameOfModel(key), kind.value) : [],
+    );
   }
 
   /** Returns the models that a Backend offers. */

@@ -2,10 +2,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { brotliCompressSync, gzipSync } from "node:zlib";
-import { create } from "@bufbuild/protobuf";
-import { BackendTlsSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  BackendHttpSchema,
+  BackendSettingsSchema,
+  HttpVersion,
+  type BackendSettings,
+} from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
-import { PLAIN } from "../../../../src/proxy/upstream/dial/connection-settings.ts";
+import { PLAIN, type UpstreamTarget } from "../../../../src/proxy/upstream/dial/connection-settings.ts";
+import type { PickedEndpoint } from "../../../../src/proxy/backends/backend-behind.ts";
 import type { BackendDeps } from "../../../../src/proxy/backends/handler.ts";
 import type { UpstreamResponse } from "../../../../src/proxy/upstream/upstream.ts";
 import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
@@ -56,41 +62,53 @@ async function run(
 
 const CUSTOM: ProviderInit = { key: "custom", identity: "custom", backend: "service/n/models/80" };
 
-test("a provider behind another destination is sent there, anew for each call, with the client's authority", async () => {
+/** Dependencies with a backend behind the provider. @param endpoint what its destination picks */
+function depsBehind(
+  endpoint: () => PickedEndpoint,
+  own: MessageInitShape<typeof BackendSettingsSchema> = {},
+): { readonly deps: Partial<BackendDeps>; readonly asked: string[]; readonly compiled: BackendSettings[] } {
   const asked: string[] = [];
-  const target = { ...PLAIN, host: "127.0.0.9", port: 8000, unixPath: "" };
+  const compiled: BackendSettings[] = [];
+  const behind: BackendDeps["behind"] = (key) => {
+    asked.push(key);
+    return {
+      settings: create(BackendSettingsSchema, own),
+      destination: (settings) => {
+        compiled.push(settings);
+        return { host: "models.n.svc", version: HttpVersion.UNSPECIFIED, pick: endpoint };
+      },
+    };
+  };
+  return { deps: { behind }, asked, compiled };
+}
+
+const BEHIND: UpstreamTarget = { ...PLAIN, host: "127.0.0.9", port: 8000, unixPath: "" };
+
+test("a provider with a backend behind it sends the call to its endpoint, with the client's authority", async () => {
   const record = testMembers().record("endpoint");
-  const destination = (key: string) => (asked.push(key), { target, record, auth: undefined });
-  const { sent } = await run({ ...CUSTOM, formats: [{ type: "Completions" }] }, answer({}), { destination });
+  const { deps, asked } = depsBehind(() => ({ target: BEHIND, state: { record, rule: undefined } }));
+  const { sent } = await run({ ...CUSTOM, formats: [{ type: "Completions" }] }, answer({}), deps);
   assert.deepEqual(asked, [CUSTOM.backend]);
-  assert.deepEqual(sent.target, target);
-  assert.deepEqual([record.total, record.pending, record.health], [1, 1, 1], "its endpoint hears of the call");
+  assert.equal(sent.target, BEHIND, "the target of the endpoint itself, by which its pool is found");
+  assert.deepEqual([record.total, record.pending, record.health], [1, 1, 1], "the endpoint counts the call");
   assert.equal(sent.request.headers.get("host"), "gateway.test");
 });
 
-test("TLS of the destination itself is kept, and its absence filled by the settings in force", async () => {
-  const own = create(BackendTlsSchema, { sni: "own.test" });
-  const fromSettings = create(BackendTlsSchema, { sni: "settings.test" });
-  const sni = async (tls: typeof own | undefined): Promise<string | undefined> => {
-    const deps: Partial<BackendDeps> = {
-      destination: () => ({
-        target: { ...PLAIN, host: "127.0.0.9", port: 8000, unixPath: "", tls },
-        record: undefined,
-        auth: undefined,
-      }),
-      settings: () => ({ $typeName: "gwproxy.config.v1.BackendSettings", tls: fromSettings }),
-    };
-    return (await run({ ...CUSTOM, formats: [{ type: "Completions" }] }, answer({}), deps)).sent.target.tls?.sni;
-  };
-  assert.equal(await sni(own), "own.test");
-  assert.equal(await sni(undefined), "settings.test");
+test("the settings of the backend behind a provider win over those of the provider", async () => {
+  const own = { http: create(BackendHttpSchema, { version: HttpVersion.HTTP2 }) };
+  const { deps, compiled } = depsBehind(() => ({ target: BEHIND, state: undefined }), own);
+  const provider = { ...CUSTOM, credential: "of-the-provider", formats: [{ type: "Completions" }] };
+  const { sent } = await run(provider, answer({}), deps);
+  assert.equal(sent.request.version, "http2");
+  assert.equal(sent.request.headers.get("authorization"), "Bearer of-the-provider");
+  assert.equal(compiled[0]?.http?.version, HttpVersion.HTTP2);
 });
 
-test("a destination that has no endpoint refuses the request with its own error", async () => {
-  const destination = (): never => {
+test("a backend behind a provider that has no endpoint refuses the request with its own error", async () => {
+  const { deps } = depsBehind(() => {
     throw new ProxyError("endpoint_unavailable");
-  };
-  const call = run({ ...CUSTOM, formats: [{ type: "Completions" }] }, answer({}), { destination });
+  });
+  const call = run({ ...CUSTOM, formats: [{ type: "Completions" }] }, answer({}), deps);
   await assert.rejects(call, { code: "endpoint_unavailable" });
 });
 
