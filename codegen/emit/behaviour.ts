@@ -56,6 +56,8 @@ function admin(): string {
     "that get copies of requests: `share` of them, or of those to the backend `of`.",
     "",
     "A route has `frontend` where settings govern the connections of the listener's port, in the form of `policies` of a backend.",
+    "`?gateway=` answers with a list of the ports of that Gateway, each with `gateway`, `port`, this `frontend`, and `refuses` when every",
+    "connection is refused.",
     "",
     "A TCPRoute or TLSRoute has the rule `0` with all its `backends`; settings about requests have no effect on their connections.",
     "Traffic policies are for requests, so its `policies` are only those of the Gateway or port that refuse all connections because they",

@@ -108,7 +108,7 @@ function CurrentView(props: {
   if (place.view === "routes") return <RoutesView client={client} content={content} routes={routes} place={place} />;
   if (place.view === "backends") return <BackendsView backends={data.backends} now={data.process.now} ask={ask} />;
   if (place.view === "models") return <ModelsView usage={data.usage} ask={ask} />;
-  return <OverviewView data={data} content={content} samples={state.samples} />;
+  return <OverviewView client={client} data={data} content={content} samples={state.samples} />;
 }
 
 function LostNotice(props: {

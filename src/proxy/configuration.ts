@@ -29,7 +29,7 @@ import type { PolicySet } from "./policies/policy-set.ts";
 import type { HttpExchange } from "./pipeline/http-exchange.ts";
 import type { Chain, ChainTerminal } from "./pipeline/chain-runner.ts";
 import type { Exporters } from "./observability/exporters.ts";
-import { explainTcpRoute, type ExplainedRoute } from "./router/explain-route.ts";
+import { explainPort, explainTcpRoute, type ExplainedPort, type ExplainedRoute } from "./router/explain-route.ts";
 import { RouteTable } from "./router/route-table.ts";
 import { SecretParameters } from "./router/secret-parameters.ts";
 import { TcpRouter } from "./router/tcp-router.ts";
@@ -116,6 +116,15 @@ export class Configuration {
       }),
     );
     return [...this.#routes.explain(name, backendOf), ...raw];
+  }
+
+  /** Explains how the ports of a Gateway take connections, for operators. @param name "namespace/name" */
+  explainGateway(name: string): ExplainedPort[] {
+    const { policies } = this.#options;
+    return [...this.#binds.values()]
+      .filter(({ gateway }) => `${gateway?.namespace}/${gateway?.name}` === name)
+      .map((bind) => explainPort(bind, name, policies))
+      .sort((one, other) => one.port - other.port);
   }
 
   /** Returns the Binds by key. */

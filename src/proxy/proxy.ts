@@ -48,7 +48,7 @@ import { WorkloadApi, type WorkloadApiDump } from "./spiffe/workload-api.ts";
 import type { CredentialDump } from "./tokens/report.ts";
 import type { TokenBroker } from "./tokens/token.ts";
 import { Tokens } from "./tokens/tokens.ts";
-import type { ExplainedRoute } from "./router/explain-route.ts";
+import type { ExplainedPort, ExplainedRoute } from "./router/explain-route.ts";
 import { allocateShared, openShared, type SharedState } from "./shared-state.ts";
 
 export interface ProxyOptions {
@@ -119,6 +119,11 @@ export interface Proxy {
    * @param name "namespace/name"
    */
   explain(name: string): Promise<readonly ExplainedRoute[]>;
+  /**
+   * Returns how the ports of a Gateway take connections; empty for an unknown Gateway.
+   * @param name "namespace/name"
+   */
+  explainGateway(name: string): Promise<readonly ExplainedPort[]>;
   /** Waits for a request to follow, for `/debug/trace`. */
   watch(options: WatchOptions): Promise<OpenedWatch>;
   /** Returns the connections and requests in progress, up to a limit. */
@@ -337,6 +342,7 @@ function proxyOf(
       });
     },
     explain: (name) => Promise.resolve(configuration.explain(name)),
+    explainGateway: (name) => Promise.resolve(configuration.explainGateway(name)),
     watch: (watchOptions) => Promise.resolve(debugTraces.open(watchOptions)),
     tasks: () => Promise.resolve(binds.tasks(MAX_TASKS)),
     profile: async (request) => [await captureProfile(request)],

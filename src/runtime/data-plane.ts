@@ -79,6 +79,7 @@ export async function startDataPlane(
       state: async () =>
         configDump(await proxy.state(), { config: settingsOf(options, printLogFilter(filter)), applied }),
       explain: (name) => proxy.explain(name),
+      explainGateway: (name) => proxy.explainGateway(name),
       async console(query) {
         await proxy.refresh();
         const { read } = metrics;

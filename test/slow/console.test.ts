@@ -6,23 +6,16 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test, type TestContext } from "node:test";
+import { after, before, test } from "node:test";
 import type { Browser, Page } from "puppeteer-core";
-import { startAdminServer } from "../../src/admin/server.ts";
-import type { RunningServer } from "../../src/admin/http.ts";
 import { parseTraceFile, printTraceFile } from "../../src/console/model/trace.ts";
 import type { Resource } from "../../src/ir/resource.ts";
-import { createLogger } from "../../src/lib/log.ts";
-import { AppliedUpdates } from "../../src/runtime/applied-updates.ts";
-import { buildConsoleData } from "../../src/runtime/console-data.ts";
 import type { Reading } from "../../src/telemetry/registry.ts";
-import { createMetrics } from "../../src/telemetry/metrics.ts";
-import { observeProcess } from "../../src/telemetry/process-gauges.ts";
 import { findBarriers, openPage, startBrowser } from "../support/clients/browser.ts";
 import { call } from "../support/clients/http.ts";
 import { HOSTILE_TEXT, traceEvents } from "../support/fixtures/trace-events.ts";
-import { listener, policy, route, startDataPlane, staticBackend, to } from "../support/gateway/data-plane.ts";
-import { startUpstream } from "../support/servers/upstream.ts";
+import { startConsole, waitForText } from "../support/gateway/console.ts";
+import { policy, route, to } from "../support/gateway/data-plane.ts";
 
 let browser: Browser;
 let folder = "";
@@ -37,69 +30,6 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-interface Console {
-  readonly url: string;
-  readonly server: RunningServer;
-  /** URL of the listener. */
-  readonly gateway: string;
-}
-
-interface ConsoleOptions {
-  readonly token?: string;
-  /** Series of metrics that stand in place of those of the process. */
-  readonly series?: Readonly<Record<string, readonly Reading[]>>;
-}
-
-/** Starts a data plane with an upstream, and its admin server. */
-async function startConsole(
-  t: TestContext,
-  more: readonly Resource[] = [],
-  { token, series = {} }: ConsoleOptions = {},
-): Promise<Console> {
-  const upstream = await startUpstream((_request, response) => response.end("hello"));
-  t.after(() => upstream.close());
-  const metrics = createMetrics("1.2.3");
-  observeProcess(metrics);
-  metrics.observe("config_synchronized", () => [{ values: [], value: 1 }]);
-  const resources = [listener(), route("shop", [to("b")]), staticBackend("b", upstream.port), ...more];
-  const plane = await startDataPlane(resources);
-  t.after(() => plane.proxy.close());
-  const applied = new AppliedUpdates();
-  const filter = { level: "info" as const, modules: new Map() };
-  const server = await startAdminServer({
-    address: { host: "127.0.0.1", port: 0 },
-    state: () => Promise.resolve({}),
-    tasks: () => Promise.resolve({ tasks: [], truncated: false }),
-    profile: () => Promise.resolve([]),
-    explain: (name) => plane.proxy.explain(name),
-    async console(query) {
-      const state = await plane.proxy.state();
-      const read = (metric: string): readonly Reading[] => series[metric] ?? metrics.read(metric);
-      const pending = new Set<string>();
-      const sources = { state, applied, pending, source: "files" as const, version: "1.2.3", read, now: new Date() };
-      return buildConsoleData(sources, query);
-    },
-    watch: (options) => plane.proxy.watch(options),
-    filter,
-    log: createLogger(filter, () => undefined),
-    drain: () => Promise.resolve(),
-    quit: () => undefined,
-    token: token === undefined ? undefined : () => Promise.resolve(token),
-  });
-  t.after(() => server.close());
-  return { url: `http://${server.address}/`, server, gateway: plane.url };
-}
-
-/** Waits until an element shows the text. */
-async function waitForText(page: Page, selector: string, text: string): Promise<void> {
-  await page.waitForFunction(
-    (wanted, part) => [...document.querySelectorAll(wanted)].some((each) => each.textContent.includes(part)),
-    {},
-    selector,
-    text,
-  );
-}
-
 /** Each view with what it shows when it is complete. */
 const VIEWS = [
   ["overview", "h3", "Listeners"],
@@ -110,9 +40,11 @@ const VIEWS = [
   ["trace", ".empty", "See what one request meets"],
 ] as const;
 
+const ON_GATEWAY = { target: { case: "gateway", value: "default/gw" } } as const;
+
 const POLICIES: readonly Resource[] = [
   policy("wide", {
-    targets: [{ target: { case: "gateway", value: "default/gw" } }],
+    targets: [ON_GATEWAY],
     units: [{ unit: { case: "timeouts", value: { requestMs: 30_000 } } }],
   }),
   policy("narrow", {

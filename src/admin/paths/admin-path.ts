@@ -36,6 +36,8 @@ export interface ControllerAdminContext extends ProfileContext, LoggingContext, 
 export interface AdminContext extends ProfileContext, LoggingContext, StateContext {
   /** Returns the routes of a name ("namespace/name") with the policies of their rules; empty when there is none. */
   readonly explain: (name: string) => Promise<readonly ExplainedRoute[]>;
+  /** Returns the ports of a Gateway ("namespace/name") with the settings of their connections; empty when there is none. */
+  readonly explainGateway: (name: string) => Promise<readonly object[]>;
   /** Returns the content of /console/data. */
   readonly console: (query: ConsoleQuery) => Promise<unknown>;
   /** Waits for a request to follow; without it there is no /debug/trace. */

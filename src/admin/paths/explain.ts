@@ -1,15 +1,22 @@
-/** `/explain`: the policies of each rule of a route, in the order in which they run, and those that lost. */
+/**
+ * `/explain`: the policies of each rule of a route, in the order in which they run, and those that lost; or those about
+ * the connections of a Gateway.
+ */
 import { getQuery } from "h3";
 import { json, text } from "../http.ts";
 import type { AdminPath } from "./admin-path.ts";
 
-const USAGE = "usage: ?route=<namespace>/<name>[&rule=<name or position>]";
+const USAGE = "usage: ?route=<namespace>/<name>[&rule=<name or position>] or ?gateway=<namespace>/<name>";
 
 export const explain: AdminPath = {
-  help: "the policies of each rule of ?route=NAMESPACE/NAME (&rule=N: one rule) in their order, and which lost to whom",
-  async get(event, { explain: explainRoute }) {
-    const { route, rule } = getQuery(event);
-    if (typeof route !== "string" || !/^[^/\s]+\/[^/\s]+$/.test(route)) return text(`${USAGE}\n`, 400);
+  help: "the policies of each rule of ?route=NAMESPACE/NAME (&rule=N: one rule) in their order, or those of the connections of ?gateway=NAMESPACE/NAME, and which lost to whom",
+  async get(event, { explain: explainRoute, explainGateway }) {
+    const { route, rule, gateway } = getQuery(event);
+    if (isName(gateway) && route === undefined && rule === undefined) {
+      const ports = await explainGateway(gateway);
+      return ports.length === 0 ? text("no Gateway of this name has a port here\n", 404) : json(ports);
+    }
+    if (!isName(route) || gateway !== undefined) return text(`${USAGE}\n`, 400);
     const routes = await explainRoute(route);
     if (routes.length === 0) return text("no route of this name is bound to a listener\n", 404);
     if (rule === undefined) return json(routes);
@@ -18,3 +25,8 @@ export const explain: AdminPath = {
     return json(chosen);
   },
 };
+
+/** Decides whether a parameter is "namespace/name". */
+function isName(value: unknown): value is string {
+  return typeof value === "string" && /^[^/\s]+\/[^/\s]+$/.test(value);
+}

@@ -1,4 +1,7 @@
-/** `gwproxy explain`: the policies of the rules of a route in their order, from /explain of a data plane. */
+/**
+ * `gwproxy explain`: the policies of the rules of a route in their order, or those about the connections of a Gateway,
+ * from /explain of a data plane.
+ */
 import { FatalError } from "../../lib/errors.ts";
 import { isRecord } from "../../lib/is-record.ts";
 import type { Terminal } from "../../lib/terminal.ts";
@@ -26,28 +29,52 @@ const KINDS: Readonly<Record<string, string>> = {
   tlsroutes: "TLSRoute",
 };
 
-/** @param text "httproute/shop", "httproute/shop.team" or "team/shop" */
-function parseRoute(text: string, namespace: string): { readonly kind: string | undefined; readonly route: string } {
+const GATEWAYS: ReadonlySet<string> = new Set(["gateway", "gateways", "gtw"]);
+
+interface ParsedObject {
+  /** Undefined for a route of any kind. */
+  readonly kind: string | undefined;
+  /** "namespace/name". */
+  readonly name: string;
+}
+
+/** @param text "httproute/shop", "gateway/edge", "httproute/shop.team" or "team/shop" */
+function parseObject(text: string, namespace: string): ParsedObject {
   const [first = "", second, ...more] = text.split("/");
   if (second === undefined || second === "" || first === "" || more.length > 0)
     throw new FatalError(`"${text}" is not KIND/NAME, such as httproute/shop or httproute/shop.team`, 2);
-  const kind = KINDS[first.toLowerCase()];
-  if (kind === undefined) return { kind, route: `${first}/${second}` };
+  const kind = GATEWAYS.has(first.toLowerCase()) ? "Gateway" : KINDS[first.toLowerCase()];
+  if (kind === undefined) return { kind, name: `${first}/${second}` };
   const dot = second.lastIndexOf(".");
   const [name, own] = dot < 0 ? [second, namespace] : [second.slice(0, dot), second.slice(dot + 1)];
-  return { kind, route: `${own}/${name}` };
+  return { kind, name: `${own}/${name}` };
 }
 
-export async function explainRoute(text: string, options: ExplainOptions, terminal: Terminal): Promise<void> {
-  const { kind, route } = parseRoute(text, options.namespace ?? "default");
-  const query = new URLSearchParams({ route, ...(options.rule === undefined ? {} : { rule: options.rule }) });
-  const answers = await withAdmins(options.from, options, "first", (client) => client.get(`/explain?${query}`));
-  const routes = (JSON.parse(answers[0] ?? "[]") as Json[]).filter(
-    // The data plane lists the routes of all kinds that have this name.
-    (entry) =>
-      kind === undefined || String(entry["route"]).startsWith(`${kind} `) || String(entry["route"]).startsWith(kind),
-  );
-  terminal.out(options.output === "text" ? printRoutes(routes) : printStructured(routes, options.output));
+export async function explainObject(text: string, options: ExplainOptions, terminal: Terminal): Promise<void> {
+  const { kind, name } = parseObject(text, options.namespace ?? "default");
+  const { rule, from, output } = options;
+  if (kind === "Gateway" && rule !== undefined) throw new FatalError("--rule is about routes, and not Gateways", 2);
+  const ask = async (query: Readonly<Record<string, string>>): Promise<Json[]> => {
+    const path = `/explain?${new URLSearchParams(query)}`;
+    const [answer = "[]"] = await withAdmins(from, options, "first", (client) => client.get(path));
+    return JSON.parse(answer) as Json[];
+  };
+  if (kind === "Gateway") {
+    const ports = await ask({ gateway: name });
+    terminal.out(output === "text" ? ports.map(printPort).join("\n") : printStructured(ports, output));
+    return;
+  }
+  const answer = await ask({ route: name, ...(rule === undefined ? {} : { rule }) });
+  // The data plane lists the routes of all kinds that have this name.
+  const routes = answer.filter(({ route }) => kind === undefined || String(route).startsWith(`${kind} `));
+  terminal.out(output === "text" ? printRoutes(routes) : printStructured(routes, output));
+}
+
+function printPort(explained: Json): string {
+  const { gateway, port, refuses } = explained;
+  const closed = refuses === undefined ? "" : `  every connection is refused: ${plain(String(refuses))}\n`;
+  const settings = printFrontend(explained);
+  return `Gateway ${plain(String(gateway))} on port ${plain(String(port))}\n${closed}${settings === "" ? "  no policies\n" : settings}`;
 }
 
 function printRoutes(routes: readonly Json[]): string {

@@ -88,6 +88,13 @@ export interface ExplainedRoute {
   readonly rules: readonly ExplainedRule[];
 }
 
+/** How a port of a Gateway takes connections, as `/explain?gateway=` says it. */
+export interface ExplainedPort {
+  readonly port: number;
+  readonly refuses?: string;
+  readonly frontend: readonly ExplainedPolicy[];
+}
+
 const LEVELS: Readonly<Record<string, string | undefined>> = {
   gateway: "on the Gateway",
   port: "on the port",

@@ -1,6 +1,7 @@
 /** Answers whether the data plane is well, and what it listens on. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import type { AdminClient } from "../client/admin-client.ts";
 import type { BindData, ConfigurationContent, ConsoleData, ListenerData } from "../data.ts";
 import { formatAge, formatBytes, formatCount, formatPercent, formatRate } from "../model/format.ts";
 import { assessHealth } from "../model/health.ts";
@@ -9,18 +10,20 @@ import { ratesOf, type TrafficSample } from "../model/rates.ts";
 import { Sparkline } from "../parts/sparkline.tsx";
 import { Table, type Column } from "../parts/table.tsx";
 import { Tile } from "../parts/tile.tsx";
+import { ConnectionSettings } from "./connection-settings.tsx";
 
 export function OverviewView(props: {
+  readonly client: AdminClient;
   readonly data: ConsoleData;
   readonly content: ConfigurationContent;
   readonly samples: readonly TrafficSample[];
 }): JSX.Element {
-  const { data, content, samples } = props;
+  const { client, data, content, samples } = props;
   return (
     <>
       <Findings data={data} content={content} />
       <Tiles data={data} content={content} samples={samples} />
-      <Listeners binds={content.binds} />
+      <Listeners client={client} binds={content.binds} />
       <ProcessFacts data={data} />
     </>
   );
@@ -133,13 +136,20 @@ function Port({ bind: { port, openPort, isInternal } }: { readonly bind: BindDat
 /** A Gateway can have thousands of listeners through ListenerSets; a filter finds the others. */
 const SHOWN_LISTENERS = 50;
 
-function Listeners({ binds }: { readonly binds: readonly BindData[] }): JSX.Element {
+function Listeners({
+  client,
+  binds,
+}: {
+  readonly client: AdminClient;
+  readonly binds: readonly BindData[];
+}): JSX.Element {
   const [filter, setFilter] = useState("");
   const all = binds.flatMap((bind) => bind.listeners.map((listener): ListenerRow => ({ bind, listener })));
   const wanted = filter.toLowerCase();
   const rows = all.filter(({ bind, listener }) =>
     `${bind.gateway} ${bind.port} ${listener.key} ${listener.hostname}`.toLowerCase().includes(wanted),
   );
+  const gateways = [...new Set(rows.slice(0, SHOWN_LISTENERS).map(({ bind }) => bind.gateway))];
   return (
     <section aria-labelledby="listeners">
       <h3 id="listeners">Listeners</h3>
@@ -171,6 +181,9 @@ function Listeners({ binds }: { readonly binds: readonly BindData[] }): JSX.Elem
           keyOf={({ listener }) => listener.key}
         />
       )}
+      {gateways.map((gateway) => (
+        <ConnectionSettings key={gateway} client={client} gateway={gateway} dependsOn={binds} />
+      ))}
     </section>
   );
 }

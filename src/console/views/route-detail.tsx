@@ -1,13 +1,10 @@
 /** One route: for each rule what it matches, where it leads, and the policies that `/explain` lists. */
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { messageOf } from "../client/error-text.ts";
 import type { AdminClient } from "../client/admin-client.ts";
+import { useJson, type Fetched } from "../client/use-json.ts";
 import type { RouteData, RuleData } from "../data.ts";
 import { settingsOfCalls, type ExplainedRoute, type ExplainedRule, type TitledSettings } from "../model/explanation.ts";
 import { PolicyList } from "./policy-list.tsx";
-
-type Explanation = readonly ExplainedRoute[] | { readonly error: string } | undefined;
 
 export function RouteDetail({
   client,
@@ -42,26 +39,13 @@ export function RouteDetail({
   );
 }
 
-/** Fetches the policies again when the route changes: its data is then another object. */
-function useExplanation(client: AdminClient, route: RouteData): Explanation {
-  const [explanation, setExplanation] = useState<Explanation>(undefined);
-  useEffect(() => {
-    const aborted = new AbortController();
-    const name = `${route.kind} ${route.name}`;
-    const path = `/explain?${new URLSearchParams({ route: route.name }).toString()}`;
-    client
-      .fetchJson(path, aborted.signal)
-      // The cast is sound: server and page are of one version.
-      .then((answer) =>
-        // Routes of other kinds may have the same name.
-        setExplanation((answer as readonly ExplainedRoute[]).filter((each) => each.route === name)),
-      )
-      .catch((error: unknown) => {
-        if (!aborted.signal.aborted) setExplanation({ error: messageOf(error) });
-      });
-    return () => aborted.abort();
-  }, [client, route]);
-  return explanation;
+function useExplanation(client: AdminClient, route: RouteData): Fetched<readonly ExplainedRoute[]> {
+  const path = `/explain?${new URLSearchParams({ route: route.name }).toString()}`;
+  const name = `${route.kind} ${route.name}`;
+  return useJson({ client, path, dependsOn: route }, (answer) =>
+    // Routes of other kinds may have the same name.
+    (answer as readonly ExplainedRoute[]).filter((each) => each.route === name),
+  );
 }
 
 function Rule({
@@ -71,10 +55,10 @@ function Rule({
 }: {
   readonly kind: string;
   readonly rule: RuleData;
-  readonly explanation: Explanation;
+  readonly explanation: Fetched<readonly ExplainedRoute[]>;
 }): JSX.Element {
   const { matches, backends, problems } = rule;
-  const routes = explanation === undefined || "error" in explanation ? [] : explanation;
+  const routes = explanation !== undefined && "answer" in explanation ? explanation.answer : [];
   const explained = routes.flatMap(({ listener, rules }) =>
     rules.filter((each) => each.rule === rule.rule).map((each) => ({ listener, ...each })),
   );

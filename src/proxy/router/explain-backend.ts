@@ -157,7 +157,8 @@ function ownSettings(message: Backend): OwnSettings {
   return { origin: `${printObject(message)} spec.policies`, names: settingNames(message.settings) };
 }
 
-function closedBy(attached: readonly CompiledPolicy[]): { readonly refuses?: string } {
+/** Says which policy refuses everything that it governs, if one does. */
+export function closedBy(attached: readonly CompiledPolicy[]): { readonly refuses?: string } {
   const closed = attached.find(({ failsClosed }) => failsClosed);
   return closed === undefined ? {} : { refuses: `${printPolicy(closed.key)} is invalid` };
 }

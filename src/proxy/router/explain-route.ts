@@ -3,7 +3,7 @@
  * order, and for a route that others delegate to, the chain that leads to it. `RouteTable` and `Configuration` call it
  * with the routes in force.
  */
-import type { TcpRoute } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Bind, TcpRoute } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { explainPolicies, type ExplainedLevel, type ExplainedPolicy } from "../pipeline/explain.ts";
 import { explainSettings, type ExplainedSetting, type SettingsKind } from "../pipeline/explain-settings.ts";
 import type { ProviderBehind } from "../backends/backend-kind.ts";
@@ -12,6 +12,7 @@ import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
 import { chainLevels, type ChainLink } from "./bind-chain.ts";
 import { inlineOf } from "./bind-rule.ts";
 import {
+  closedBy,
   explainBackend,
   explainCallsBehind,
   explainMirrors,
@@ -118,10 +119,31 @@ const FRONTEND_SETTINGS: SettingsKind = {
   namesOf: ({ frontend }) => frontendNames(frontend),
 };
 
-/** Explains the settings of the port; they come from the Gateway and the port, never from a listener. */
+/** Returns the settings of a route's port; they come from the Gateway and the port, never from a listener. */
 function frontendOf({ outer }: ListenerPlace): Pick<ExplainedRoute, "frontend"> {
   const frontend = explainSettings(levelsAbove(outer.slice(0, 2)), FRONTEND_SETTINGS);
   return frontend.length === 0 ? {} : { frontend };
+}
+
+/** How a port of a Gateway takes connections, for operators. */
+export interface ExplainedPort {
+  /** "namespace/name". */
+  readonly gateway: string;
+  readonly port: number;
+  /** Why every connection is refused, where that is so. */
+  readonly refuses?: string;
+  readonly frontend: readonly ExplainedSetting[];
+}
+
+/** @param gateway "namespace/name" */
+export function explainPort({ key, port }: Bind, gateway: string, policies: PolicySet): ExplainedPort {
+  const outer = [policies.at(`gateway:${gateway}`), policies.at(`bind:${key}`)];
+  return {
+    gateway,
+    port,
+    ...closedBy(outer.flat()),
+    frontend: explainSettings(levelsAbove(outer), FRONTEND_SETTINGS),
+  };
 }
 
 /** Settings that decide about requests, and so let no connection of bytes to the backend. */

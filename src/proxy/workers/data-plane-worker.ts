@@ -45,6 +45,7 @@ const main = new Channel<MainProtocol, WorkerProtocol>(parentPort, {
   },
   collect,
   explain: (name) => proxy.explain(name),
+  explainGateway: (name) => proxy.explainGateway(name),
   peer: (request) => threads.answer(request),
   ...watchHandlers((options) => proxy.watch(options)),
   tasks: () => proxy.tasks(),

@@ -15,7 +15,7 @@ import type { ProfileRequest, ThreadProfile } from "../../lib/profiling/capture.
 import type { TaskList } from "../proxy.ts";
 import type { OpenListener } from "../listeners/tasks.ts";
 import type { ProxyErrorCode } from "../exchange/errors.ts";
-import type { ExplainedRoute } from "../router/explain-route.ts";
+import type { ExplainedPort, ExplainedRoute } from "../router/explain-route.ts";
 import type { CredentialDump } from "../tokens/report.ts";
 import type { FetchedToken, TokenRequest } from "../tokens/token.ts";
 import type { ThreadRequest } from "../mcp/session/threads.ts";
@@ -66,6 +66,8 @@ export interface WorkerProtocol {
   readonly collect: { readonly ask: undefined; readonly answer: Collected };
   /** Returns the policies of a route, by "namespace/name". */
   readonly explain: { readonly ask: string; readonly answer: readonly ExplainedRoute[] };
+  /** Returns the connection settings of a Gateway, by "namespace/name". */
+  readonly explainGateway: { readonly ask: string; readonly answer: readonly ExplainedPort[] };
   /** Opens a watch for `/debug/trace` under a number; responds with why it cannot be, if so. */
   readonly watchOpen: {
     readonly ask: WatchOptions & { readonly watch: number };

@@ -31,11 +31,10 @@ import type { EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { OpenListener } from "../listeners/tasks.ts";
 import { captureProfile, type ProfileRequest, type ThreadProfile } from "../../lib/profiling/capture.ts";
 import type { Proxy, ProxyState, TaskList } from "../proxy.ts";
-import type { ExplainedRoute } from "../router/explain-route.ts";
+import type { ExplainedPort, ExplainedRoute } from "../router/explain-route.ts";
 import { newestRows, type CredentialDump } from "../tokens/report.ts";
 import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
 import { randomSessionKey } from "../mcp/session/session-keys.ts";
-import type { ThreadRequest } from "../mcp/session/threads.ts";
 import { observeHealth } from "../observability/observations.ts";
 import { heapLimitMib } from "./heap-limit.ts";
 import { PortAllocator } from "./port-allocator.ts";
@@ -159,7 +158,7 @@ class WorkerPool implements Workers {
           accessLines: async (text) => void (await options.writeAccessLog(text)),
           counted: (counted) => void metrics?.add(counted),
           token: (request) => this.#tokenDesk.ask(thread, request),
-          peer: ({ thread: other, request }) => this.#askPeer(other, request),
+          peer: ({ thread: other, request }) => this.#thread(other).channel.ask("peer", request),
           tokenFetched: ({ key, outcome }) => void this.#tokenDesk.fetched(thread, key, outcome),
         },
       );
@@ -207,12 +206,12 @@ class WorkerPool implements Workers {
     };
   }
 
-  /** Every thread has the same configuration, so the answer of the first one serves. */
   async explain(name: string): Promise<readonly ExplainedRoute[]> {
-    const answers = await this.#askAll((thread) => thread.channel.ask("explain", name), [...this.threads].slice(0, 1));
-    const [first] = answers;
-    if (first === undefined) throw new Error("no thread serves at the moment");
-    return first;
+    return this.#thread().channel.ask("explain", name);
+  }
+
+  async explainGateway(name: string): Promise<readonly ExplainedPort[]> {
+    return this.#thread().channel.ask("explainGateway", name);
   }
 
   watch(options: WatchOptions): Promise<OpenedWatch> {
@@ -235,10 +234,8 @@ class WorkerPool implements Workers {
   }
 
   async #collect(thread: WorkerThread): Promise<void> {
-    const { counted, observations, endpoints, workloadIdentity, credentials } = await thread.channel.ask(
-      "collect",
-      undefined,
-    );
+    const collected = await thread.channel.ask("collect", undefined);
+    const { counted, observations, endpoints, workloadIdentity, credentials } = collected;
     // All threads have a stream to the same agent, so any one's answer serves.
     this.#workloadIdentity = workloadIdentity;
     this.#credentials.set(thread.number, credentials);
@@ -277,10 +274,11 @@ class WorkerPool implements Workers {
   }
 
   /** @throws Error when no thread of this number serves */
-  #askPeer(number: number, request: ThreadRequest): Promise<unknown> {
-    const thread = [...this.threads].find((each) => each.number === number);
+  /** @param number unset for any thread, since every one has the same configuration */
+  #thread(number?: number): WorkerThread {
+    const thread = [...this.threads].find((each) => number === undefined || each.number === number);
     if (thread === undefined) throw new Error("the thread has ended");
-    return thread.channel.ask("peer", request);
+    return thread;
   }
 
   /** Returns the responses of the threads that survive; a request to a thread that ends is dropped. */

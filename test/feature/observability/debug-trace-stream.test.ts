@@ -59,6 +59,7 @@ async function startAdmin(t: TestContext, { proxy }: DataPlane): Promise<string>
     address: { host: "127.0.0.1", port: 0 },
     state: () => Promise.resolve({}),
     explain: () => Promise.resolve([]),
+    explainGateway: () => Promise.resolve([]),
     watch: (options) => proxy.watch(options),
     console: () => Promise.resolve({}),
     tasks: () => Promise.resolve({ tasks: [], truncated: false }),

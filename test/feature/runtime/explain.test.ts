@@ -130,6 +130,9 @@ test("an explanation names winners and losers as requests meet them, with one th
   for (const path of ["/early", "/wide", "/old"]) assert.equal((await call(`${plane.url}${path}`)).status, 403, path);
   const several = await startWorkers(t, manyPolicies(upstream.port));
   assert.deepEqual(await several.workers.explain("default/r"), expected);
+  assert.deepEqual(await several.workers.explainGateway("default/gw"), [
+    { gateway: "default/gw", port: 80, frontend: [] },
+  ]);
 });
 
 test("a policy that was refused is explained as the one that closes the route", async (t) => {
@@ -269,8 +272,7 @@ test("the settings of connections are explained: the port wins over the Gateway,
     origin: `GwPolicy default/${name} spec.frontend.${field}`,
   });
   const old = from("port", "old", "http");
-  const [explained] = await plane.proxy.explain("default/r");
-  assert.deepEqual(explained?.frontend, [
+  const expected = [
     {
       policy: "http",
       from: [old],
@@ -285,6 +287,15 @@ test("the settings of connections are explained: the port wins over the Gateway,
       lost: [],
     },
     { policy: "tcp.keepalive", from: [from("gateway", "wide", "tcp.keepalive")], lost: [] },
+  ];
+  const [explained] = await plane.proxy.explain("default/r");
+  assert.deepEqual([explained?.frontend, explained?.rules], [expected, [{ rule: "0", policies: [] }]]);
+  const port = { gateway: "default/gw", port: 80, frontend: expected };
+  assert.deepEqual(await plane.proxy.explainGateway("default/gw"), [port]);
+  assert.deepEqual(await plane.proxy.explainGateway("default/other"), []);
+  const bad = policy("bad", { targets: [ON_PORT], units: [{ unit: { case: undefined } }] });
+  await plane.proxy.apply({ set: [bad], removed: [] });
+  assert.deepEqual(await plane.proxy.explainGateway("default/gw"), [
+    { ...port, refuses: "GwPolicy default/bad is invalid" },
   ]);
-  assert.deepEqual(explained.rules, [{ rule: "0", policies: [] }]);
 });

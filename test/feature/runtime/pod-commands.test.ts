@@ -4,119 +4,16 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { create } from "@bufbuild/protobuf";
-import { TcpRouteSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { startAdminServer, startControllerAdminServer } from "../../../src/admin/server.ts";
+import { startControllerAdminServer } from "../../../src/admin/server.ts";
 import { collect } from "../../../src/cli/collect/collect.ts";
 import { showBackends, showConfig } from "../../../src/cli/pods/config.ts";
-import { explainRoute } from "../../../src/cli/pods/explain.ts";
+import { explainObject } from "../../../src/cli/pods/explain.ts";
 import { showLog } from "../../../src/cli/pods/log.ts";
 import { runTrace } from "../../../src/cli/trace/trace.ts";
-import { resourceOf } from "../../../src/ir/encode.ts";
-import { createLogger, type LogFilter } from "../../../src/lib/log.ts";
-import type { Terminal } from "../../../src/lib/terminal.ts";
-import { configDump } from "../../../src/runtime/dump.ts";
-import { AppliedUpdates } from "../../../src/runtime/applied-updates.ts";
-import {
-  LISTENER,
-  endpoints,
-  listener,
-  modelBackend,
-  policy,
-  prefix,
-  route,
-  serviceBackend,
-  startDataPlane,
-  to,
-} from "../../support/gateway/data-plane.ts";
+import { recordTerminal, startAdministeredPlane } from "../../support/gateway/administered-plane.ts";
+import { LISTENER } from "../../support/gateway/data-plane.ts";
 import { startPodServer } from "../../support/kubernetes/pod-server.ts";
 import { call } from "../../support/clients/http.ts";
-import { startUpstream } from "../../support/servers/upstream.ts";
-
-interface Recorded extends Terminal {
-  readonly printed: () => string;
-  readonly errors: () => string;
-}
-
-function recordTerminal(): Recorded {
-  let out = "";
-  let err = "";
-  return {
-    isColoured: false,
-    out: (text) => void (out += text),
-    err: (text) => void (err += text),
-    printed: () => out,
-    errors: () => err,
-  };
-}
-
-interface Plane {
-  readonly url: string;
-  readonly port: number;
-  readonly adminPort: number;
-}
-
-async function startPlane(t: TestContext, token?: string): Promise<Plane> {
-  const upstream = await startUpstream((_request, response) => void response.end("hello"));
-  t.after(() => upstream.close());
-  const key = "backend/default/svc";
-  const units = [
-    { unit: { case: "headerModifiers" as const, value: { request: { set: [{ name: "x-a", value: "1" }] } } } },
-  ];
-  const { proxy, url, port } = await startDataPlane([
-    listener(),
-    route("shop", [to("svc")]),
-    serviceBackend(key, 80),
-    endpoints(key, [upstream.port]),
-    resourceOf(
-      "TcpRoute",
-      create(TcpRouteSchema, {
-        key: "tcproute/default/db",
-        object: { kind: "TCPRoute", namespace: "default", name: "db" },
-        parents: [{ listener: LISTENER }],
-        backends: [
-          { weight: 2, backend: key },
-          { weight: 1, invalidReason: "no such Service" },
-        ],
-      }),
-    ),
-    policy("calls", {
-      targets: [{ target: { case: "gateway", value: "default/gw" } }],
-      backend: { tcp: { connectTimeoutMs: 5000 } },
-      frontend: { http: { maxBufferBytes: 1_000_000 } },
-    }),
-    route("llm", [
-      to("ai", {
-        matches: prefix("/v1"),
-        filters: [{ filter: { case: "mirror", value: { backend: key, numerator: 1, denominator: 4 } } }],
-      }),
-    ]),
-    modelBackend("ai", upstream.port, "", "fast"),
-    policy("fast", {
-      targets: [{ target: { case: "backend", value: "backend/default/ai" }, section: "fast" }],
-      backend: { http: { requestTimeoutMs: 1000 } },
-    }),
-    policy("edit", { targets: [{ target: { case: "route", value: "httproute/default/shop" } }], units }),
-  ]);
-  t.after(() => proxy.close());
-  const filter: LogFilter = { level: "info", modules: new Map() };
-  const server = await startAdminServer({
-    address: { host: "127.0.0.1", port: 0 },
-    ...(token === undefined ? {} : { token: () => Promise.resolve(token) }),
-    state: async () => configDump(await proxy.state(), { config: {}, applied: new AppliedUpdates() }),
-    explain: (name) => proxy.explain(name),
-    console: () => Promise.resolve({}),
-    watch: (options) => proxy.watch(options),
-    tasks: () => proxy.tasks(),
-    profile: (request) => proxy.profile(request),
-    filter,
-    log: createLogger(filter, () => undefined),
-    drain: () => Promise.resolve(),
-    quit: () => undefined,
-  });
-  t.after(() => server.close());
-  return { url, port, adminPort: Number(server.address.split(":").at(-1)) };
-}
 
 function temporaryFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), "gwproxy-pod-commands-"));
@@ -132,7 +29,7 @@ const TWO_PODS = {
 };
 
 test("config all, config backends, log and explain ask the pods of a Gateway over a port-forward", async (t) => {
-  const { url, adminPort } = await startPlane(t);
+  const { url, adminPort } = await startAdministeredPlane(t);
   await call(url);
   const { kubeconfig, asked } = await startPodServer(t, { [GATEWAYS]: ONE_GATEWAY, [PODS]: TWO_PODS });
   const options = { kubeconfig, proxyAdminPort: adminPort };
@@ -156,15 +53,22 @@ test("config all, config backends, log and explain ask the pods of a Gateway ove
   await showLog("gateway/edge", { ...options, output: "text", level: "warn" }, levels);
   assert.equal(levels.printed(), "POD           LEVEL\nteam/edge-1   warn\nteam/edge-2   warn\n");
   const explained = recordTerminal();
-  await explainRoute("httproute/shop.default", { ...options, output: "text" }, explained);
+  await explainObject("httproute/shop.default", { ...options, output: "text" }, explained);
   assert.match(
     explained.printed(),
     /1\. headerModifiers of the request\n +from GwPolicy default\/edit spec\.traffic\.headerModifiers \(route\)/,
   );
-  const raw = recordTerminal();
-  await explainRoute("tcproute/db.default", { ...options, output: "text" }, raw);
-  assert.equal(
-    raw.printed(),
+  for (const [object, text] of EXPLAINED) {
+    const printed = recordTerminal();
+    await explainObject(object, { ...options, output: "text" }, printed);
+    assert.equal(printed.printed(), text);
+  }
+});
+
+/** What `explain` prints about the objects of startAdministeredPlane. */
+const EXPLAINED: readonly (readonly [object: string, text: string])[] = [
+  [
+    "tcproute/db.default",
     `TCPRoute default/db on ${LISTENER}
   connections
     - http
@@ -176,11 +80,9 @@ test("config all, config backends, log and explain ask the pods of a Gateway ove
       from GwPolicy default/calls spec.backend.tcp (gateway)
     to no backend (weight 1): refused, no such Service
 `,
-  );
-  const llm = recordTerminal();
-  await explainRoute("httproute/llm.default", { ...options, output: "text" }, llm);
-  assert.equal(
-    llm.printed(),
+  ],
+  [
+    "httproute/llm.default",
     `HTTPRoute default/llm on ${LISTENER}
   connections
     - http
@@ -197,8 +99,16 @@ test("config all, config backends, log and explain ask the pods of a Gateway ove
     - tcp
       from GwPolicy default/calls spec.backend.tcp (gateway)
 `,
-  );
-});
+  ],
+  [
+    "gateway/gw.default",
+    `Gateway default/gw on port 80
+  connections
+    - http
+      from GwPolicy default/calls spec.frontend.http (gateway)
+`,
+  ],
+];
 
 const DEPLOYMENT = "/apis/apps/v1/namespaces/system/deployments/gwproxy";
 const CONTROLLER_PODS = "/api/v1/namespaces/system/pods";
@@ -278,7 +188,7 @@ test("without a Gateway, with several, without pods, rights or cluster the error
 });
 
 test("a token is asked for by name, and taken from a file", async (t) => {
-  const { adminPort } = await startPlane(t, "the-token");
+  const { adminPort } = await startAdministeredPlane(t, "the-token");
   const options = { local: true, proxyAdminPort: adminPort, output: "short" as const };
   await assert.rejects(showConfig(undefined, options, recordTerminal()), {
     message: /give the token with --admin-token-file/,
@@ -317,7 +227,7 @@ test("dumps come from files too, and one that is cut off is named", async (t) =>
 });
 
 test("trace sends a request, prints its events, and shows recorded ones as a list with a summary", async (t) => {
-  const { port, adminPort } = await startPlane(t);
+  const { port, adminPort } = await startAdministeredPlane(t);
   const raw = recordTerminal();
   const local = { local: true, proxyAdminPort: adminPort, port, raw: true };
   await runTrace(undefined, ["http://shop.example/cart", "-H", "x-user: 1", "-d", "in"], local, raw);
@@ -366,7 +276,7 @@ test("a trace view shows control characters of clients as what they are", async 
 });
 
 test("a bundle holds objects, Events, logs and dumps without secrets, and lists what is missing", async (t) => {
-  const { adminPort } = await startPlane(t);
+  const { adminPort } = await startAdministeredPlane(t);
   const secret = { metadata: { name: "s", namespace: "team" }, data: { password: "aHVudGVyMg==" } };
   const pods = { items: [{ metadata: { namespace: "team", name: "edge-1" }, status: { phase: "Running" } }] };
   const { kubeconfig } = await startPodServer(t, {

@@ -20,6 +20,7 @@ async function startAdmin(t: TestContext, profile: Profile): Promise<string> {
     address: { host: "127.0.0.1", port: 0 },
     state: () => Promise.resolve({}),
     explain: () => Promise.resolve([]),
+    explainGateway: () => Promise.resolve([]),
     watch: () => Promise.resolve({ ok: false, code: "too_many", reason: "no" }),
     console: () => Promise.resolve({}),
     tasks: () => Promise.resolve({ tasks: [], truncated: false }),

@@ -20,6 +20,7 @@ async function admin(
     state: () => Promise.resolve({ binds: [], config: {} }),
     explain: (name) =>
       Promise.resolve(name === "default/shop" ? [{ listener: "a", rules: [{ rule: "0" }, { rule: "pay" }] }] : []),
+    explainGateway: (name) => Promise.resolve(name === "default/gw" ? [{ gateway: name, port: 80 }] : []),
     console: (query) => Promise.resolve(query),
     watch,
     tasks: () => Promise.resolve({ tasks: [], truncated: false }),
@@ -45,7 +46,7 @@ test("the dump is pretty JSON", async (t) => {
   assert.deepEqual([unknown.status, unknown.body], [400, "unknown section; use one of binds, config\n"]);
 });
 
-test("a route is explained, whole or one rule of it, and an unknown one is 404", async (t) => {
+test("a route is explained, whole or one rule of it, and a Gateway; an unknown one is 404", async (t) => {
   const { url } = await admin(t);
   const whole = await call(`${url}/explain?route=default/shop`);
   assert.deepEqual(JSON.parse(whole.body), [{ listener: "a", rules: [{ rule: "0" }, { rule: "pay" }] }]);
@@ -53,7 +54,12 @@ test("a route is explained, whole or one rule of it, and an unknown one is 404",
   assert.deepEqual(JSON.parse(one.body), [{ listener: "a", rules: [{ rule: "pay" }] }]);
   assert.equal((await call(`${url}/explain?route=default/shop&rule=7`)).status, 404);
   assert.equal((await call(`${url}/explain?route=default/none`)).status, 404);
-  for (const query of ["", "?route=shop", "?route=a/b/c", "?route=/b", "?rule=0"])
+  assert.deepEqual(JSON.parse((await call(`${url}/explain?gateway=default/gw`)).body), [
+    { gateway: "default/gw", port: 80 },
+  ]);
+  assert.equal((await call(`${url}/explain?gateway=default/none`)).status, 404);
+  const both = ["?gateway=gw", "?gateway=default/gw&route=default/shop", "?gateway=default/gw&rule=0"];
+  for (const query of [...both, "", "?route=shop", "?route=a/b/c", "?route=/b", "?rule=0"])
     assert.equal((await call(`${url}/explain${query}`)).status, 400, query);
 });
 
