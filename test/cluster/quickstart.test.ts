@@ -150,6 +150,18 @@ test("the quickstart behaves on a cluster as it does from files", async (t) => {
     );
   });
 
+  await t.test("the example for clusters is accepted, and its pods are those of the restricted standard", async () => {
+    await server.kubectl(["label", "namespace", "default", "pod-security.kubernetes.io/warn=restricted"]);
+    const strictly = ["--dry-run=server", "--validate=strict", "--warnings-as-errors"];
+    const said = await server.kubectl([
+      "apply",
+      "-f",
+      join(import.meta.dirname, "../../examples/cluster"),
+      ...strictly,
+    ]);
+    assert.match(said, /^deployment\.apps\/practice-provider created \(server dry run\)$/m);
+  });
+
   await t.test("traffic does not need the controller, and its return changes nothing", async () => {
     await cluster.controller.kill("SIGKILL");
     assert.equal((await call(`${url}/hello`)).status, 200);

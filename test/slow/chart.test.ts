@@ -66,6 +66,8 @@ async function losesNothing(node: Node, url: string, work: () => Promise<void>):
   return `${served} requests, ${again} repeated over another connection`;
 }
 
+const CHAT = JSON.stringify({ model: "practice", messages: [{ role: "user", content: "Hello there" }] });
+
 /** Seconds without an API server. Every watch and the lease of the controller end within half a minute. */
 const AWAY_SECONDS = Number(process.env["GWPROXY_AWAY_SECONDS"] ?? 30);
 
@@ -108,6 +110,8 @@ test("the charts install, serve, upgrade, roll back and leave nothing", async (t
     const address = await node.kubectl(["get", "gateway", "quickstart", "-o", "jsonpath={.status.addresses[0].value}"]);
     url = `http://${address}:8080/hello`;
     await eventually(async () => assert.match(await node.pit.run(["curl", "-sS", url]), /"hello":"world"/));
+    const chat = ["curl", "-sS", `http://${address}:8080/v1/chat/completions`, "-d", CHAT];
+    await eventually(async () => assert.match(await node.pit.run(chat), /"content":"You said: Hello there"/));
     const broken = ["patch", "gwpolicy", "hello", "--type=merge", "-p", '{"spec":{"targetRefs":[]}}'];
     await assert.rejects(node.kubectl(broken));
     const expression = {

@@ -107,7 +107,8 @@ test("charts and program have one version", () => {
     const chart = readFileSync(join(CHARTS, name, "Chart.yaml"), "utf8");
     assert.match(chart, new RegExp(`^version: ${version}\nappVersion: "${version}"$`, "m"), name);
   }
-  assert.match(readFileSync(join(ROOT, "examples/cluster/hello.yaml"), "utf8"), new RegExp(`:v${version}$`, "m"));
+  for (const file of ["hello.yaml", "llm.yaml"])
+    assert.match(readFileSync(join(ROOT, "examples/cluster", file), "utf8"), new RegExp(`:v${version}$`, "m"), file);
 });
 
 test("the dashboard and the example of alerts ask for metrics that exist", () => {
