@@ -1,5 +1,7 @@
 /** Settings of the controller that come in variables: what cannot be read stops the start, by name. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { Command, CommanderError } from "commander";
 import { unknownVariables } from "../../../src/cli/commands/options.ts";
@@ -82,8 +84,11 @@ test("variables that are none of the controller's are named, with the one that w
     GWPROXY_REVISION: "abc",
     OTHER: "1",
   };
+  const misspelt = "GWPROXY_XDS_MOD is not a variable of the controller; did you mean GWPROXY_XDS_MODE?";
   assert.deepEqual(unknownVariables(command, environment), [
     "GWPROXY_NOTHING_LIKE_IT_AT_ALL is not a variable of the controller",
-    "GWPROXY_XDS_MOD is not a variable of the controller; did you mean GWPROXY_XDS_MODE?",
+    misspelt,
   ]);
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/operations.md"), "utf8");
+  assert.ok(page.includes(`\nwarning: ${misspelt}\n`), "the page for operators shows it as it is printed");
 });
