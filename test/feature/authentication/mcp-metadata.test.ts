@@ -189,15 +189,58 @@ test("metadata of an issuer without a provider passes byte for byte, and once in
   assert.deepEqual(issuer.asked, ["GET /.well-known/oauth-authorization-server/realms/one"]);
 });
 
-test("an issuer that fails is answered with 500, and asked again by the next client", async (t) => {
-  const { ask, issuer } = await guard(contextOf(t));
-  issuer.failure = 503;
-  const failed = await ask(`${SERVER}/mcp`);
-  assert.equal(failed.status, 500);
-  assert.equal(failed.body, "the issuer of tokens cannot be reached");
-  issuer.failure = undefined;
-  assert.equal((await ask(`${SERVER}/mcp`)).status, 200);
-});
+/** Answers of an issuer that no client may get; objects are members of metadata that is well otherwise. */
+const USELESS: Readonly<
+  Record<string, Exclude<OAuthIssuer["failure"], undefined> | string | { readonly issuer: unknown }>
+> = {
+  "an error": 503,
+  "nothing, with success": 204,
+  HTML: "<p>hello</p>",
+  "a list": "[{}]",
+  "no value": "null",
+  "too deep a value": `{"issuer":"ISSUER","a":${"[".repeat(200_000)}${"]".repeat(200_000)}}`,
+  "too large a value": `{"issuer":"ISSUER","a":"${"x".repeat(10_000_000)}"}`,
+  "a value without end": (response) => {
+    const write = (): void => {
+      while (response.write(" ".repeat(65_536)));
+    };
+    response.writeHead(200, { "content-type": "application/json" }).on("drain", write);
+    write();
+  },
+  "part of a value": (response) => {
+    response.writeHead(200, { "content-length": "100" });
+    response.write("{", () => response.destroy());
+  },
+  "a redirect": (response) => void response.writeHead(302, { location: "/elsewhere" }).end("{}"),
+  "another issuer": { issuer: "https://evil.test" },
+  "its own name with a slash": { issuer: "ISSUER/" },
+  "its own name in another case": { issuer: "HTTP://127.0.0.1/realms/one" },
+  "no issuer": { issuer: null },
+  "an issuer that is no text": { issuer: ["ISSUER"] },
+};
+const PRODUCTS: readonly (readonly [product: Product, mcp: string])[] = [
+  ["standard", ""],
+  ["auth0", "provider: idpA"],
+  ["keycloak", "provider: idpB"],
+];
+
+for (const [product, mcp] of PRODUCTS)
+  test(`what an issuer must not answer is not used, and the next client asks again: ${product}`, async (t) => {
+    const { ask, issuer } = await guard(contextOf(t), { mcp, product, audiences: "audiences: [api]," });
+    const named = (text: string): string => text.replace("ISSUER", issuer.issuer);
+    for (const [what, answer] of Object.entries(USELESS)) {
+      issuer.metadata =
+        typeof answer === "object" ? (parseJson(named(JSON.stringify(answer))) as typeof issuer.metadata) : {};
+      issuer.failure = typeof answer === "string" ? (response) => void response.end(named(answer)) : undefined;
+      if (typeof answer === "number" || typeof answer === "function") issuer.failure = answer;
+      const failed = await ask(`${SERVER}/mcp`);
+      assert.deepEqual([failed.status, failed.body], [500, "the issuer of tokens cannot be reached"], what);
+    }
+    assert.equal(new Set(issuer.asked).size, 1, "a redirect is not followed");
+    issuer.metadata = {};
+    issuer.failure = undefined;
+    assert.equal((await ask(`${SERVER}/mcp`)).status, 200);
+  });
 
 test("metadata without what the provider's rules need is answered with 500", async (t) => {
   const { ask, issuer } = await guard(contextOf(t), { mcp: "provider: idpB", product: "keycloak" });

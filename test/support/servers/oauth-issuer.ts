@@ -23,8 +23,8 @@ export interface OAuthIssuer {
   readonly asked: readonly string[];
   /** Bodies of token requests and registrations, oldest first. */
   readonly bodies: readonly string[];
-  /** While set, every request is answered with it. */
-  failure: number | undefined;
+  /** While set, every request is answered with this status, or by this function. */
+  failure: number | ((response: ServerResponse) => void) | undefined;
   /** Members that its metadata has besides, or undefined for those that it lacks. */
   metadata: Readonly<Record<string, unknown>>;
 }
@@ -87,6 +87,7 @@ export async function startOAuthIssuer(
     const url = new URL(request.url ?? "", base);
     asked.push(`${request.method} ${url.pathname}`);
     const body = await text(request);
+    if (typeof state.failure === "function") return state.failure(response);
     if (state.failure !== undefined) return send(response, state.failure, { error: "down" });
     const well = product === "keycloak" ? `${REALM}/.well-known/openid-configuration` : wellKnown();
     switch (`${request.method} ${url.pathname}`) {

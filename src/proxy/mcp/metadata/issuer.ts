@@ -24,6 +24,7 @@ import {
   type Caller,
 } from "../../callouts/callout.ts";
 import { ProxyError } from "../../exchange/errors.ts";
+import { skipSpace, skipValue, TOO_DEEP } from "../message/scan.ts";
 import { parseMembers, type IssuerMetadata } from "./documents.ts";
 import { withSecret } from "./token-request.ts";
 
@@ -99,8 +100,12 @@ export class Issuer {
     const { status, body } = await call(this.#service, request, NO_REQUEST);
     if (status !== 200) throw unavailable(`${path}: the issuer answered ${status}`);
     const text = body.toString();
-    const members = parseMembers(text);
+    // JSON.stringify runs out of stack where JSON.parse does not.
+    const isTooDeep = skipValue(body, skipSpace(body, 0)) === TOO_DEEP;
+    const members = isTooDeep ? undefined : parseMembers(text);
     if (members === undefined) throw unavailable(`${path}: the answer is not a JSON object`);
+    // Clients compare as well (RFC 8414 §3.3), but where the gateway puts its own name in, only we can.
+    if (members["issuer"] !== this.#spec.issuer) throw unavailable(`${path}: the metadata is of another issuer`);
     return { text, members };
   }
 
