@@ -250,7 +250,7 @@ async function answerLocally(
 /** @returns undefined when no guards are configured, and for formats that are no conversation */
 function guardsOf({ guards }: Endpoint, { client }: ChatFormat, exchange: RoutedExchange): RequestGuards | undefined {
   if (guards === undefined || client === undefined) return undefined;
-  return new RequestGuards(guards, client.texts, exchange);
+  return new RequestGuards(guards, client, exchange);
 }
 
 /** Returns the format that `routes` gives the path, or the one whose clients call it where no routes are configured. */

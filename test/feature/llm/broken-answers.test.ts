@@ -1,12 +1,16 @@
 /**
  * Providers that break their answers, in front of clients of every chat format: what is broken before the first byte is 502
- * and asked again where a retry is configured, what is broken later is an error event and no clean end.
+ * and asked again where a retry is configured, what is broken later is an error event and no clean end. Where both speak
+ * one format, later bytes pass as they are, and only a connection that dies makes an error event. Tokens are counted and
+ * charged in any case.
  */
 import assert from "node:assert/strict";
 import { request as sendRequest, type IncomingMessage } from "node:http";
 import { once } from "node:events";
+import { test } from "node:test";
 import { documents, GATEWAY, gatewayPolicy, route, startGateway } from "../../support/gateway/gateway.ts";
-import { prove } from "../../support/proofs/prove.ts";
+import { keepLines } from "../../support/gateway/log-lines.ts";
+import { contextOf, prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { encodeEvent } from "../../support/servers/llm/event-stream-frames.ts";
 import { startUpstream } from "../../support/servers/upstream.ts";
 
@@ -45,6 +49,12 @@ const CLIENTS: Readonly<Record<string, Client>> = {
     end: /"finishReason"/,
     error: /^data: \{"error":\{"code":\d+,/m,
   },
+  "Gemini list": {
+    path: "/v1beta/models/m:streamGenerateContent",
+    body: { contents: [{ role: "user", parts: [{ text: "hi" }] }] },
+    end: /"finishReason"|\]$/,
+    error: /^\{"error":\{"code":\d+,/m,
+  },
 };
 
 const sse = (event: object, type?: string): Buffer =>
@@ -54,11 +64,17 @@ interface Provider {
   /** Members of the provider as YAML flow. */
   readonly key: string;
   readonly type: string;
-  /** The beginning of an answer, which says "Half". */
+  /** The beginning of an answer, which says SAID. */
   readonly begin: readonly Buffer[];
+  /** Tokens of input that the beginning reports. */
+  readonly inputTokens?: number;
   /** One event of the size. */
   long(bytes: number): Buffer;
 }
+
+const SAID = "Half of it";
+/** Tokens by the estimate, for the prompt and for SAID. */
+const ESTIMATED = { input: 1, output: 3 };
 
 const chunk = (content: string): object => ({
   id: "c",
@@ -70,7 +86,17 @@ const delta = (text: string): object => ({
   index: 0,
   delta: { type: "text_delta", text },
 });
-const candidate = (text: string): object => ({ candidates: [{ content: { role: "model", parts: [{ text }] } }] });
+const candidate = (text: string): object => ({
+  candidates: [{ content: { role: "model", parts: [{ text }] } }],
+  usageMetadata: { promptTokenCount: 7, candidatesTokenCount: 3, totalTokenCount: 10 },
+});
+const textDelta = (delta: string): object => ({
+  type: "response.output_text.delta",
+  item_id: "m",
+  output_index: 0,
+  content_index: 0,
+  delta,
+});
 const block = (text: string): object => ({ contentBlockIndex: 0, delta: { text } });
 const SSE = "text/event-stream";
 
@@ -78,7 +104,7 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
   completions: {
     key: "custom: {formats: [{type: Completions}]}",
     type: SSE,
-    begin: [sse(chunk("Half"))],
+    begin: [sse(chunk(SAID))],
     long: (bytes) => sse(chunk("x".repeat(bytes))),
   },
   messages: {
@@ -93,53 +119,88 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
             model: "m",
             role: "assistant",
             content: [],
-            usage: { input_tokens: 1, output_tokens: 1 },
+            usage: { input_tokens: 5, output_tokens: 1 },
           },
         },
         "message_start",
       ),
       sse({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } }, "content_block_start"),
-      sse(delta("Half"), "content_block_delta"),
+      sse(delta(SAID), "content_block_delta"),
     ],
+    inputTokens: 5,
     long: (bytes) => sse(delta("x".repeat(bytes)), "content_block_delta"),
+  },
+  responses: {
+    key: "custom: {formats: [{type: Responses}]}",
+    type: SSE,
+    begin: [
+      sse({ type: "response.created", response: { id: "r", model: "m", output: [] } }, "response.created"),
+      sse(
+        { type: "response.output_item.added", output_index: 0, item: { type: "message", id: "m", content: [] } },
+        "response.output_item.added",
+      ),
+      sse(
+        {
+          type: "response.content_part.added",
+          item_id: "m",
+          output_index: 0,
+          content_index: 0,
+          part: { type: "output_text", text: "" },
+        },
+        "response.content_part.added",
+      ),
+      sse(textDelta(SAID), "response.output_text.delta"),
+    ],
+    long: (bytes) => sse(textDelta("x".repeat(bytes)), "response.output_text.delta"),
   },
   gemini: {
     key: "llmf: {}",
     type: SSE,
-    begin: [sse(candidate("Half"))],
+    begin: [sse(candidate(SAID))],
+    inputTokens: 7,
     long: (bytes) => sse(candidate("x".repeat(bytes))),
   },
   converse: {
     key: "llmh: {region: eu-west-1}",
     type: "application/vnd.amazon.eventstream",
-    begin: [encodeEvent("messageStart", { role: "assistant" }), encodeEvent("contentBlockDelta", block("Half"))],
+    begin: [encodeEvent("messageStart", { role: "assistant" }), encodeEvent("contentBlockDelta", block(SAID))],
     long: (bytes) => encodeEvent("contentBlockDelta", block("x".repeat(bytes))),
   },
 };
 
-/** Where client and provider speak one format, bytes pass as they are; Gemini takes no other client's list of turns. */
-const CELLS: readonly (readonly [client: string, provider: string])[] = [
+const CELLS: readonly (readonly [client: string, provider: string, isSame?: "same" | "same, as a list"])[] = [
+  ["Completions", "completions", "same"],
   ["Completions", "messages"],
   ["Completions", "gemini"],
   ["Completions", "converse"],
+  ["Messages", "messages", "same"],
   ["Messages", "completions"],
+  ["Messages", "responses"],
   ["Messages", "converse"],
+  ["Responses", "responses", "same"],
   ["Responses", "completions"],
   ["Responses", "messages"],
   ["Responses", "converse"],
+  ["Gemini", "gemini", "same"],
   ["Gemini", "completions"],
   ["Gemini", "messages"],
   ["Gemini", "converse"],
+  ["Gemini list", "gemini", "same, as a list"],
+  ["Gemini list", "messages"],
 ];
 
-const TEN_MB = 10 * 1024 * 1024;
+/** More than the limit of 2 MiB. */
+const LONG_BYTES = 3 * 1024 * 1024;
+const LONG = "an event that is too long";
+const EMPTY = "an empty stream";
+const DIES = "a connection that dies";
 
 /** The bytes that a provider sends, and whether the connection dies behind them. */
 const FAULTS: Readonly<Record<string, (provider: Provider) => { readonly bytes: Buffer; readonly dies?: true }>> = {
-  "an empty stream": () => ({ bytes: Buffer.alloc(0) }),
-  "a connection that dies": () => ({ bytes: Buffer.alloc(0), dies: true }),
+  [EMPTY]: () => ({ bytes: Buffer.alloc(0) }),
+  [DIES]: () => ({ bytes: Buffer.alloc(0), dies: true }),
   garbage: ({ type }) => ({ bytes: type === SSE ? Buffer.from("data: {nonsense\n\n") : Buffer.from("{}".repeat(40)) }),
-  "an event of 10 MB": (provider) => ({ bytes: provider.long(TEN_MB) }),
+  [LONG]: (provider) => ({ bytes: provider.long(LONG_BYTES) }),
   "a bad checksum": ({ type, begin }) => {
     const [first = Buffer.alloc(0)] = begin;
     const damaged = Buffer.from(first);
@@ -147,6 +208,12 @@ const FAULTS: Readonly<Record<string, (provider: Provider) => { readonly bytes: 
     return { bytes: type === SSE ? Buffer.from("data: [1]\n\n") : damaged };
   },
 };
+
+/** Whether a stream between two of one format is passed on with what is wrong in it. Elements of a list are looked at. */
+function isPassed(isSame: string | undefined, fault: string, moment: string): boolean {
+  if (isSame === "same") return fault === LONG || (moment === "later" && fault !== DIES);
+  return isSame !== undefined && moment === "later" && fault === EMPTY;
+}
 
 interface Seen {
   readonly status: number | undefined;
@@ -164,86 +231,144 @@ async function ask(url: string, body: object, fault: string, begun: () => void):
   const answered = await once(outgoing, "response").catch(() => undefined);
   if (answered === undefined) return { status: undefined, text: "", isComplete: false };
   const [response] = answered as [IncomingMessage];
-  let text = "";
+  const pieces: string[] = [];
   let hasBegun = false;
   response.setEncoding("utf8").on("data", (piece: string) => {
-    text += piece;
-    if (text.includes("Half") && !hasBegun) {
-      hasBegun = true;
-      begun();
-    }
+    pieces.push(piece);
+    if (hasBegun || !pieces.join("").includes(SAID)) return;
+    hasBegun = true;
+    begun();
   });
   response.on("error", () => undefined);
   await new Promise<void>((resolve) => response.once("close", resolve));
-  return { status: response.statusCode, text, isComplete: response.complete };
+  return { status: response.statusCode, text: pieces.join(""), isComplete: response.complete };
 }
 
-prove(
-  [],
-  "an answer that a provider breaks is an error of the client's format, and is asked again while nothing has gone out",
-  async (context) => {
-    let hits = 0;
-    let begun = (): void => undefined;
-    const upstream = await startUpstream((request, response) => {
-      request.resume();
-      request.on("end", () => {
-        hits++;
-        const [moment = "", fault = "", name = ""] = String(request.headers["x-fault"]).split("/");
-        const provider = PROVIDERS[name] ?? assert.fail(name);
-        const { bytes, dies } = FAULTS[fault]?.(provider) ?? assert.fail(fault);
-        response.writeHead(200, { "content-type": provider.type });
-        response.flushHeaders();
-        const finish = (): void =>
-          void response.write(bytes, () => (dies === true ? response.destroy() : response.end()));
-        if (moment !== "later") return finish();
-        begun = finish;
-        for (const piece of provider.begin) response.write(piece);
-      });
+/** Starts what breaks its answers as the header x-fault says: the moment, the fault and the provider. */
+async function startBroken(context: ProofContext) {
+  let finish = (): void => undefined;
+  const upstream = await startUpstream((request, response) => {
+    request.resume();
+    request.on("end", () => {
+      const [moment = "", fault = "", name = ""] = String(request.headers["x-fault"]).split("/");
+      const provider = PROVIDERS[name] ?? assert.fail(name);
+      const { bytes, dies } = FAULTS[fault]?.(provider) ?? assert.fail(fault);
+      response.writeHead(200, { "content-type": provider.type });
+      response.flushHeaders();
+      const end = (): void => void response.write(bytes, () => (dies === true ? response.destroy() : response.end()));
+      if (moment !== "later") return end();
+      finish = end;
+      for (const piece of provider.begin) response.write(piece);
     });
-    context.after(() => upstream.close());
-    const backends = Object.entries(PROVIDERS).map(([name, { key }]) =>
-      documents(
-        `
+  });
+  context.after(() => upstream.close());
+  return { upstream, finish: () => finish() };
+}
+
+/** Each row of faults has a budget, which one request exhausts whose tokens are counted. */
+const BUDGET = ESTIMATED.input + ESTIMATED.output;
+const POLICIES = gatewayPolicy(
+  "again",
+  `  traffic:
+    retry: {attempts: 1, codes: [502, 503]}
+    rateLimit: {local: [{tokens: ${BUDGET}, unit: Hours, key: 'request.headers["x-fault"]'}]}`,
+);
+
+function manifestsFor(port: number): string {
+  const backends = Object.entries(PROVIDERS).map(([name, { key }]) =>
+    documents(
+      `
 apiVersion: gwproxy.dev/v1alpha1
 kind: GwBackend
 metadata: {name: ${name}}
 spec:
-  ai: {provider: {${key}, host: 127.0.0.1, port: ${upstream.port}}}
+  ai: {provider: {${key}, host: 127.0.0.1, port: ${port}}}
   policies: {auth: {key: k}}
 `,
-        route(name, name, `/${name}`),
-      ),
-    );
-    const gateway = await startGateway(
-      context,
-      documents(GATEWAY, ...backends, gatewayPolicy("again", "  traffic: {retry: {attempts: 1, codes: [502, 503]}}")),
-    );
+      route(name, name, `/${name}`),
+    ),
+  );
+  return documents(GATEWAY, ...backends, POLICIES);
+}
+
+/** Whole answers with status 200 that no format has. */
+const UNUSABLE: readonly (readonly [type: string, body: string])[] = [
+  ["application/json", '{"choices": ['],
+  ["application/json", "[]"],
+  ["application/json", ""],
+  ["text/html", "<html>Please log in.</html>"],
+];
+
+test("a whole answer that is not usable is 502, and asked again", async (t) => {
+  const context = contextOf(t);
+  const upstream = await startUpstream((request, response) => {
+    request.resume();
+    const [type, body] = UNUSABLE[Number(String(request.headers["x-fault"]).split("/", 1))] ?? assert.fail();
+    response.writeHead(200, { "content-type": type }).end(body);
+  });
+  context.after(() => upstream.close());
+  const gateway = await startGateway(context, manifestsFor(upstream.port));
+  const failures: string[] = [];
+  for (const [name, spoken] of CELLS)
+    for (const at of UNUSABLE.keys()) {
+      const { path, body } = CLIENTS[name] ?? assert.fail(name);
+      const before = upstream.requests.length;
+      const url = `${gateway.url()}/${spoken}${path.replace(/:stream.*$/, ":generateContent")}`;
+      const seen = await ask(url, { ...body, stream: false }, `${at}/${spoken}/${name}`, () => undefined);
+      const isRight = seen.status === 502 && seen.text.includes('"error":{') && upstream.requests.length === before + 2;
+      if (!isRight) failures.push(`${name} ${spoken}: ${String(UNUSABLE[at])}: ${JSON.stringify(seen)}`);
+    }
+  assert.deepEqual(failures, []);
+});
+
+prove(
+  [],
+  "an answer that a provider breaks is an error of the client's format, is asked again while nothing has gone out, and is charged",
+  async (context) => {
+    const { upstream, finish } = await startBroken(context);
+    const lines = keepLines(context);
+    const gateway = await startGateway(context, manifestsFor(upstream.port), { telemetry: lines });
     const failures: string[] = [];
-    for (const [name, provider] of CELLS)
-      for (const fault of Object.keys(FAULTS))
+    for (const [name, spoken, isSame] of CELLS)
+      for (const [fault, faulty] of Object.entries(FAULTS))
         for (const moment of ["at first", "later"]) {
           const client = CLIENTS[name] ?? assert.fail(name);
-          const before = hits;
-          const seen = await ask(
-            `${gateway.url()}/${provider}${client.path}`,
-            client.body,
-            `${moment}/${fault}/${provider}`,
-            () => begun(),
-          );
-          const tried = hits - before;
-          const isRight =
-            moment === "at first"
-              ? (seen.status === 502 || fault.includes("dies")) && tried === 2 && /"error":\{/.test(seen.text)
-              : seen.status === 200 &&
-                tried === 1 &&
-                seen.text.includes("Half") &&
-                !client.end.test(seen.text) &&
-                client.error.test(seen.text) &&
-                !seen.isComplete;
-          if (!isRight)
-            failures.push(
-              `${name} ${provider}: ${fault} ${moment}: ${JSON.stringify({ ...seen, text: seen.text.slice(-300), tried })}`,
+          const provider = PROVIDERS[spoken] ?? assert.fail(spoken);
+          const before = upstream.requests.length;
+          const asked = (): Promise<Seen> =>
+            ask(
+              `${gateway.url()}/${spoken}${client.path}`,
+              client.body,
+              `${moment}/${fault}/${spoken}/${name}`,
+              finish,
             );
+          const seen = await asked();
+          const tried = upstream.requests.length - before;
+          const line = await lines.nextFields();
+          const wrong: string[] = [];
+          const check = (isRight: boolean, what: string): void => void (isRight || wrong.push(what));
+          const begin = moment === "later" ? provider.begin : [];
+          if (isPassed(isSame, fault, moment)) {
+            const sent = Buffer.concat([...begin, faulty(provider).bytes]).toString();
+            const expected = isSame === "same" ? sent : `[${sent.slice("data: ".length).trimEnd()}]`;
+            check(seen.status === 200 && seen.isComplete && seen.text === expected && tried === 1, "not as it came");
+          } else if (moment === "at first") {
+            check((seen.status === 502 || fault === DIES) && /"error":\{/.test(seen.text), "no error answer");
+            check(tried === 2, "not asked again");
+          } else {
+            check(seen.status === 200 && seen.text.includes(SAID) && tried === 1, "no beginning");
+            check(!client.end.test(seen.text) && !seen.isComplete, "a clean end");
+            check(client.error.test(seen.text), "no error event");
+          }
+          if (moment === "later") {
+            check(line["gen_ai.usage.input_tokens"] === (provider.inputTokens ?? ESTIMATED.input), "input not counted");
+            check(line["gen_ai.usage.output_tokens"] === ESTIMATED.output, "output not counted");
+            check((await asked()).status === 429, "not charged");
+            await lines.next();
+          }
+          const facts = { ...seen, text: seen.text.slice(-300), tried };
+          if (wrong.length > 0)
+            failures.push(`${name} ${spoken}: ${fault} ${moment}: ${wrong.join(", ")}: ${JSON.stringify(facts)}`);
         }
     assert.deepEqual(failures, []);
   },

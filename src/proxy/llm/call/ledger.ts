@@ -142,8 +142,8 @@ class ExchangeLedger implements Ledger {
   }
 
   #settledUsage(ending: Ending): Usage | undefined {
-    const { usage } = this.#facts;
-    const isKnown = ending === "complete" && usage !== undefined;
+    const { usage, hasRunningUsage = false } = this.#facts;
+    const isKnown = ending === "complete" && usage !== undefined && !hasRunningUsage;
     if (isKnown || ending === "failed" || !this.countsText || this.#requestBytes === undefined) return usage;
     const inputTokens = usage?.inputTokens ?? Math.ceil(this.#requestBytes() / BYTES_PER_TOKEN);
     const outputTokens = Math.max(usage?.outputTokens ?? 0, Math.ceil(this.#textBytes / BYTES_PER_TOKEN));

@@ -80,6 +80,11 @@ export interface ClientSide {
   /** Returns a printer for one stream. */
   printStream(context: AnswerContext): StreamPrinter;
   printError(error: VendorError, status: number): JsonObject;
+  /**
+   * Returns the event that reports an error in a stream, with its framing.
+   * @param eventsBefore events that the client has got, for formats that number them
+   */
+  printStreamError(error: VendorError, eventsBefore: number): string;
   /** The texts of its bodies, for guards and estimates. */
   readonly texts: FormatTexts;
 }

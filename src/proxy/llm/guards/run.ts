@@ -7,12 +7,11 @@ import { HeaderList } from "../../../lib/header-list.ts";
 import type { BodyStream } from "../../exchange/body.ts";
 import type { Reply, RoutedExchange } from "../../exchange/exchange.ts";
 import type { GuardPhase } from "../../exchange/guard-checks.ts";
-import type { FormatTexts } from "../formats/guarded-text.ts";
 import type { JsonObject } from "../shared/json.ts";
 import { GuardChain, type GuardResult, type Mask } from "./chain.ts";
 import type { GuardDeps } from "./guard.ts";
 import { compileGuard } from "./index.ts";
-import { guardStream } from "./window.ts";
+import { guardStream, type GuardedClient } from "./window.ts";
 
 /** Undefined members cost a request nothing. */
 export interface PromptGuards {
@@ -45,13 +44,12 @@ export type CheckedAnswer = { readonly reply: Reply } | { readonly reply: undefi
 /** The guards in force for one request. */
 export class RequestGuards {
   readonly #guards: PromptGuards;
-  readonly #texts: FormatTexts;
+  readonly #client: GuardedClient;
   readonly #exchange: RoutedExchange;
 
-  /** @param texts those of the client's format */
-  constructor(guards: PromptGuards, texts: FormatTexts, exchange: RoutedExchange) {
+  constructor(guards: PromptGuards, client: GuardedClient, exchange: RoutedExchange) {
     this.#guards = guards;
-    this.#texts = texts;
+    this.#client = client;
     this.#exchange = exchange;
   }
 
@@ -61,7 +59,7 @@ export class RequestGuards {
 
   /** Checks the client's body and masks it. @returns the reply of a rejection; undefined when the request goes on */
   async checkRequest(body: JsonObject): Promise<Reply | undefined> {
-    const texts = this.#texts;
+    const { texts } = this.#client;
     const result = await this.#guards.request?.run({
       exchange: this.#exchange,
       texts: () => texts.requestTexts(body),
@@ -76,7 +74,7 @@ export class RequestGuards {
 
   /** Checks a whole answer in the client's format, and masks it. */
   async checkAnswer(answer: JsonObject, headers: HeaderList): Promise<CheckedAnswer> {
-    const texts = this.#texts;
+    const { texts } = this.#client;
     const result = await this.#guards.response?.run({
       exchange: this.#exchange,
       texts: () => texts.answerTexts(answer),
@@ -94,7 +92,7 @@ export class RequestGuards {
   checkStream(stream: BodyStream, headers: HeaderList, limitBytes: number): BodyStream {
     const { response: chain, streaming } = this.#guards;
     if (chain === undefined || !streaming) return stream;
-    return guardStream(stream, { chain, texts: this.#texts, exchange: this.#exchange, headers, limitBytes });
+    return guardStream(stream, { chain, client: this.#client, exchange: this.#exchange, headers, limitBytes });
   }
 }
 

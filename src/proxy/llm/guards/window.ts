@@ -12,14 +12,18 @@
  */
 import { ProxyError } from "../../exchange/errors.ts";
 import type { BodySink, BodyStream } from "../../exchange/body.ts";
-import type { FormatTexts } from "../formats/guarded-text.ts";
+import type { ClientSide } from "../formats/chat-format.ts";
 import { parseObject } from "../shared/json.ts";
 import { Repetition } from "../stream/repetition.ts";
 import { SseParser } from "../stream/sse.ts";
+import { readStreamError } from "../stream/stream-context.ts";
 import { blockedError, TextWindows, type Lane, type WindowGuards } from "./text-windows.ts";
 
-export interface WindowContext extends WindowGuards {
-  readonly texts: FormatTexts;
+/** What guards know of the client's format. */
+export type GuardedClient = Pick<ClientSide, "printStreamError" | "texts">;
+
+interface WindowContext extends WindowGuards {
+  readonly client: GuardedClient;
   readonly limitBytes: number;
 }
 
@@ -37,6 +41,7 @@ class GuardedStream implements BodyStream, BodySink {
   #repeated: Lane | undefined;
   readonly #held: Held = new Held();
   #sink: BodySink | undefined;
+  #events = 0;
   #isChecking = false;
   #isOver = false;
   /** Trailers of the source, once it has ended. */
@@ -86,20 +91,22 @@ class GuardedStream implements BodyStream, BodySink {
     if (!this.#isChecking) this.#checkRest(trailers);
   }
 
-  /** What is held was not checked, so it is not sent before the stream breaks off. */
+  /** What is held was not checked, so the error is all that is sent before the stream breaks off. */
   error(error: Error): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#sink?.data(Buffer.from(this.#context.client.printStreamError(readStreamError(error), this.#events)));
     this.#sink?.error(error);
   }
 
   /** @param data as latin1 */
   #event(data: string): void {
+    this.#events++;
     const literal = this.#repetition.find(data);
     if (literal !== undefined && this.#repeated !== undefined)
       return this.#windows.add(this.#repeated, literal.slice(1, -1));
     const event = parseObject(Buffer.from(data, "latin1"));
-    const texts = event === undefined ? [] : this.#context.texts.streamedTexts(event);
+    const texts = event === undefined ? [] : this.#context.client.texts.streamedTexts(event);
     const lanes = texts.map((text) => this.#windows.take(text));
     const [text] = texts;
     this.#repeated = texts.length === 1 && text?.isRepeated !== true ? lanes[0] : undefined;

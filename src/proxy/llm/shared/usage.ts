@@ -25,6 +25,8 @@ export interface Usage {
 export interface Facts {
   model?: string;
   usage?: Usage;
+  /** Whether `usage` only tells how a stream begins; the counts at its end are still to come. */
+  hasRunningUsage?: boolean;
   serviceTier?: string;
   /** Tokens of a prompt, where the request asked to count them. */
   countTokens?: number;

@@ -18,11 +18,14 @@ export interface StreamParser {
  */
 export type OnEvent = (data: string, type: string) => void;
 
-/** Returns a parser for one stream. */
-export type Framing = (maxEventBytes: number, onEvent: OnEvent) => StreamParser;
+/**
+ * Returns a parser for one stream.
+ * @param onTooLong whether an event that is too long ends the parsing or is left out, in framings that find the next one
+ */
+export type Framing = (maxEventBytes: number, onEvent: OnEvent, onTooLong: "throw" | "skip") => StreamParser;
 
-export const serverSentEvents: Framing = (maxEventBytes, onEvent) =>
-  new SseParser(maxEventBytes, (data) => onEvent(data, ""));
+export const serverSentEvents: Framing = (maxEventBytes, onEvent, onTooLong) =>
+  new SseParser(maxEventBytes, (data) => onEvent(data, ""), onTooLong);
 
 interface FramingRow {
   /** Matches the media type, with or without parameters. */

@@ -9,8 +9,8 @@ import type { ChatFormat } from "../formats/chat-format.ts";
 import { objectOf, parseObject } from "../shared/json.ts";
 import type { Ending } from "../call/ledger.ts";
 import type { Facts } from "../shared/usage.ts";
-import type { StreamParser } from "./framing.ts";
-import { beginsWithError, parserOf, type StreamContext } from "./stream-context.ts";
+import { serverSentEvents, type StreamParser } from "./framing.ts";
+import { BEGINS_WITH_ERROR, DONE, parserOf, readStreamError, type StreamContext } from "./stream-context.ts";
 import { TextMeter } from "./text-meter.ts";
 import { UsageEventFilter } from "./usage-events.ts";
 import { mayCarryUsage } from "./usage-hint.ts";
@@ -26,16 +26,22 @@ const MAX_BEGINNING = 16 * 1024;
 /** A colon begins a comment. */
 const COLON = 58;
 
-/** Tells whether an event is an error, in any of the formats of chats. @param data as latin1 */
-function isErrorEvent(data: string): boolean {
-  if (!data.includes('"error"')) return false;
+/**
+ * Returns what is wrong with the first event of a chat, in any format; undefined when it may be passed on.
+ * @param data as latin1
+ */
+function faultOf(data: string): string | undefined {
+  if (data === DONE) return undefined;
   const event = parseObject(Buffer.from(data, "latin1"));
-  return event !== undefined && (event["type"] === "error" || objectOf(event["error"]) !== undefined);
+  if (event === undefined) return "the stream begins with an event that is not a JSON object";
+  const isError = event["type"] === "error" || objectOf(event["error"]) !== undefined;
+  return isError ? BEGINS_WITH_ERROR : undefined;
 }
 
 /**
- * Forwards the original bytes unchanged and parses only events that can carry the model or the usage. Events that
- * cannot be parsed are not counted, but still reach the client. The stream of a chat that begins with an error fails.
+ * Forwards the original bytes unchanged and parses only events that can carry the model or the usage. Later events that
+ * cannot be parsed are not counted, but still reach the client. The stream of a chat that begins with an error, or with
+ * garbage, fails; one that breaks off ends with an error event of its format, and is cut.
  */
 export function scanStream(source: BodyStream, context: ScanContext): BodyStream {
   return new ScannedStream(source, context);
@@ -54,7 +60,10 @@ class ScannedStream implements BodyStream, BodySink {
   #mayReport = false;
   /** The beginning of a chat's stream, while no event is whole; undefined from the first event on. */
   #beginning: Buffer[] | undefined;
-  #beginsWithError = false;
+  /** What is wrong with the beginning. */
+  #fault: string | undefined;
+  #hasOutput = false;
+  #events = 0;
 
   constructor(source: BodyStream, context: ScanContext) {
     this.#source = source;
@@ -62,7 +71,7 @@ class ScannedStream implements BodyStream, BodySink {
     const texts = context.ledger.countsText ? context.format.client?.texts : undefined;
     this.#meter = texts && new TextMeter((event) => texts.streamedTexts(event));
     this.#filter = context.hidesUsage ? new UsageEventFilter(context.maxEventBytes) : undefined;
-    this.#parser = parserOf(context, (data) => this.#event(data));
+    this.#parser = parserOf(context, (data) => this.#event(data), "skip");
     this.#beginning = context.format.client === undefined ? undefined : [];
   }
 
@@ -72,7 +81,7 @@ class ScannedStream implements BodyStream, BodySink {
   }
 
   resume(): void {
-    if (!this.#beginsWithError) this.#source.resume();
+    if (this.#fault === undefined) this.#source.resume();
   }
 
   destroy(error?: Error): void {
@@ -84,7 +93,7 @@ class ScannedStream implements BodyStream, BodySink {
     this.#mayReport = !this.#reading;
     const beginning = this.#beginning;
     if (this.#reading) this.#parse(chunk);
-    if (this.#beginsWithError) return this.#refuse();
+    if (this.#fault !== undefined) return this.#refuse(this.#fault);
     if (beginning !== undefined && this.#mayWait(beginning, chunk)) return true;
     return this.#forward(
       beginning === undefined || beginning.length === 0 ? chunk : Buffer.concat([...beginning, chunk]),
@@ -93,7 +102,9 @@ class ScannedStream implements BodyStream, BodySink {
 
   #forward(chunk: Buffer): boolean {
     const visible = this.#filter === undefined ? chunk : this.#filter.push(chunk, this.#mayReport);
-    return visible.length === 0 || (this.#sink?.data(visible) ?? true);
+    if (visible.length === 0) return true;
+    this.#hasOutput = true;
+    return this.#sink?.data(visible) ?? true;
   }
 
   /** Keeps the first piece of an event that may be an error; comments, which keep connections alive, go out at once. */
@@ -110,18 +121,18 @@ class ScannedStream implements BodyStream, BodySink {
   }
 
   /** Fails the attempt, as a translated stream does: there is time for a status, and for a retry. */
-  #refuse(): false {
+  #refuse(detail: string): false {
     this.#source.destroy();
     this.#close("failed");
-    this.#sink?.error(beginsWithError());
+    this.#sink?.error(new ProxyError("llm_response_invalid", { detail }));
     return false;
   }
 
   end(trailers: readonly string[]): void {
-    if (this.#beginsWithError) return;
+    if (this.#fault !== undefined) return;
     const beginning = this.#beginning ?? [];
     if (this.#reading) this.#parse(undefined);
-    if (this.#beginsWithError) return void this.#refuse();
+    if (this.#fault !== undefined) return void this.#refuse(this.#fault);
     if (beginning.length > 0) this.#forward(Buffer.concat(beginning));
     this.#close("complete");
     const rest = this.#filter?.end();
@@ -129,9 +140,16 @@ class ScannedStream implements BodyStream, BodySink {
     this.#sink?.end(trailers);
   }
 
+  /** A client that has some of the answer is told in its own format why it gets no more. */
   error(error: Error): void {
-    if (this.#beginsWithError) return;
+    if (this.#fault !== undefined) return;
     this.#close("partial");
+    const { format, framing = serverSentEvents } = this.#context;
+    if (this.#hasOutput && format.client !== undefined && framing === serverSentEvents) {
+      // The blank line ends the event in whose middle the stream may have broken off.
+      const event = `\n\n${format.client.printStreamError(readStreamError(error), this.#events)}`;
+      this.#sink?.data(Buffer.from(event));
+    }
     this.#sink?.error(error);
   }
 
@@ -150,10 +168,13 @@ class ScannedStream implements BodyStream, BodySink {
   /** @param data as latin1, as in all methods below */
   #event(data: string): void {
     if (this.#beginning !== undefined) {
+      // An event without data only keeps the connection alive.
+      if (data === "") return;
       this.#beginning = undefined;
-      this.#beginsWithError = isErrorEvent(data);
+      this.#fault = faultOf(data);
     }
-    if (this.#beginsWithError) return;
+    if (this.#fault !== undefined) return;
+    this.#events++;
     this.#context.ledger.flowing();
     if (this.#meter !== undefined) this.#context.ledger.addText(this.#meter.measure(data));
     const mayReport = mayCarryUsage(data);

@@ -1,5 +1,6 @@
 /** What the body streams of streamed responses share: scanned-stream.ts and translated-stream.ts. */
-import { ProxyError } from "../../exchange/errors.ts";
+import { PROXY_ERRORS, ProxyError } from "../../exchange/errors.ts";
+import type { VendorError } from "../conversation/events.ts";
 import type { Ledger } from "../call/ledger.ts";
 import { serverSentEvents, type Framing, type OnEvent, type StreamParser } from "./framing.ts";
 
@@ -10,10 +11,22 @@ export interface StreamContext {
   readonly framing?: Framing;
 }
 
-export function parserOf({ framing = serverSentEvents, maxEventBytes }: StreamContext, onEvent: OnEvent): StreamParser {
-  return framing(maxEventBytes, onEvent);
+export function parserOf(
+  { framing = serverSentEvents, maxEventBytes }: StreamContext,
+  onEvent: OnEvent,
+  onTooLong: "throw" | "skip" = "throw",
+): StreamParser {
+  return framing(maxEventBytes, onEvent, onTooLong);
 }
 
-export function beginsWithError(): ProxyError {
-  return new ProxyError("llm_response_invalid", { detail: "the stream begins with an error" });
+/** Closes a stream of chat completions; it is no JSON. */
+export const DONE = "[DONE]";
+
+/** What is wrong with a stream whose first event is an error: there is time for a status, and for a retry. */
+export const BEGINS_WITH_ERROR = "the stream begins with an error";
+
+/** Returns what a client is told in the middle of a stream that broke. */
+export function readStreamError(error: Error): VendorError {
+  const message = error instanceof ProxyError ? error.text : PROXY_ERRORS.upstream_broken.text;
+  return { message, type: "api_error" };
 }

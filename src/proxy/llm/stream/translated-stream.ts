@@ -2,7 +2,7 @@
  * Body stream for a streamed response that is converted to the client's format, event by event. It writes at most once
  * per read of the upstream, pauses with its reader, and reports to the ledger however the stream ends.
  */
-import { PROXY_ERRORS, ProxyError } from "../../exchange/errors.ts";
+import { ProxyError } from "../../exchange/errors.ts";
 import type { BodySink, BodyStream } from "../../exchange/body.ts";
 import type { AnswerEvent, DeltaEvent } from "../conversation/events.ts";
 import type { StreamPrinter, StreamReader } from "../formats/chat-format.ts";
@@ -11,7 +11,7 @@ import type { Ending } from "../call/ledger.ts";
 import type { Facts } from "../shared/usage.ts";
 import { patternOf, Repetition, type Pattern } from "./repetition.ts";
 import type { StreamParser } from "./framing.ts";
-import { beginsWithError, parserOf, type StreamContext } from "./stream-context.ts";
+import { BEGINS_WITH_ERROR, DONE, parserOf, readStreamError, type StreamContext } from "./stream-context.ts";
 
 /** Reader of the provider's events and printer of the client's. */
 interface Translation {
@@ -24,9 +24,6 @@ interface RepeatedDelta {
   /** Its print around the text; undefined where the printer makes another event of each. */
   readonly printed: Pattern | undefined;
 }
-
-/** Closes a stream of chat completions; it is no JSON. */
-const DONE = "[DONE]";
 
 /**
  * Translates event by event. An error of the provider, or of the stream itself, reaches the client as an error event of
@@ -99,7 +96,7 @@ class TranslatedStream implements BodyStream, BodySink {
   /** Fails the attempt: an error that comes first leaves time for a status, and for a retry. */
   #refuse(): false {
     this.#close("failed");
-    this.#sink?.error(beginsWithError());
+    this.#sink?.error(new ProxyError("llm_response_invalid", { detail: BEGINS_WITH_ERROR }));
     return false;
   }
 
@@ -209,8 +206,7 @@ class TranslatedStream implements BodyStream, BodySink {
   error(error: Error): void {
     if (this.#over) return;
     if (this.#hasOutput) {
-      const message = error instanceof ProxyError ? error.text : PROXY_ERRORS.upstream_broken.text;
-      this.#output += this.#printer.print({ kind: "error", error: { message, type: "api_error" } });
+      this.#output += this.#printer.print({ kind: "error", error: readStreamError(error) });
       this.#flush();
     }
     this.#close("partial");

@@ -71,13 +71,28 @@ test("only events that can carry usage are parsed, and an escaped key does not h
   assert.equal(mayCarryUsage('{"us\\u0061ge":{}}'), true);
 });
 
-test("a passed stream whose events are too long is still the client's", async () => {
-  const { charged, context } = await books(completions);
+test("a passed stream whose events are too long is still the client's, and the others are counted", async () => {
   const long = `data: ${"x".repeat(9000)}\n\n`;
-  const { text, error } = await readBody(scanStream(streamFrom([Buffer.from(long)]), context));
-  assert.equal(text, long);
-  assert.equal(error, undefined);
-  assert.deepEqual(charged, [10], "what cannot be read is charged by the request alone");
+  // What cannot be read is charged by the request alone.
+  for (const [stream, tokens] of [
+    [long, 10],
+    [long + CHUNKS.replaceAll(/[46],/g, "9$&"), 94 + 96],
+  ] as const) {
+    const { charged, context } = await books(completions);
+    const { text, error } = await readBody(scanStream(streamFrom([Buffer.from(stream)]), context));
+    assert.deepEqual([text, error, charged], [stream, undefined, [tokens]]);
+  }
+});
+
+test("a passed stream of messages that ends before its counts do is charged for its text", async () => {
+  for (const [stream, tokens] of [
+    [START + TEXT.replace('"a"', `"${"word ".repeat(8)}"`), 8 + 10],
+    [START + TEXT.replace('"a"', `"${"word ".repeat(8)}"`) + FINISH + STOP, 8 + 3],
+  ] as const) {
+    const { charged, context } = await books(messages);
+    const { text, error } = await readBody(scanStream(streamFrom([Buffer.from(stream)]), context));
+    assert.deepEqual([text, error, charged], [stream, undefined, [tokens]]);
+  }
 });
 
 test("a translated event stream of Bedrock is the same whatever the chunking, and a damaged one breaks off", async () => {

@@ -7,6 +7,11 @@ export function printCompletionsError({ message, type, code }: VendorError, stat
   return { error: { message, type: type ?? errorType(status), param: null, code: code ?? null } };
 }
 
+/** Prints an error as an event of a stream. */
+export function printCompletionsStreamError(error: VendorError): string {
+  return `data: ${JSON.stringify(printCompletionsError(error))}\n\n`;
+}
+
 const TYPES: ReadonlyMap<number, string> = new Map([
   [400, "invalid_request_error"],
   [401, "authentication_error"],

@@ -2,7 +2,7 @@
 import type { Facts } from "../../shared/usage.ts";
 import type { ChatFormat } from "../chat-format.ts";
 import { readError } from "../shared/read-error.ts";
-import { printCompletionsError } from "./errors.ts";
+import { printCompletionsError, printCompletionsStreamError } from "./errors.ts";
 import { printAnswer } from "./print-answer.ts";
 import { printRequest } from "./print-request.ts";
 import { printStream } from "./print-stream.ts";
@@ -23,6 +23,13 @@ export const completions: ChatFormat = {
     return facts;
   },
   stream: learnFacts,
-  client: { readRequest, printAnswer, printStream, printError: printCompletionsError, texts: completionsTexts },
+  client: {
+    readRequest,
+    printAnswer,
+    printStream,
+    printError: printCompletionsError,
+    printStreamError: printCompletionsStreamError,
+    texts: completionsTexts,
+  },
   provider: { printRequest, readAnswer, readStream, readError },
 };

@@ -5,7 +5,7 @@ import { printSignature } from "../../conversation/signature.ts";
 import { objectOf, type JsonObject } from "../../shared/json.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { AnswerContext, StreamPrinter } from "../chat-format.ts";
-import { printCompletionsError } from "./errors.ts";
+import { printCompletionsStreamError } from "./errors.ts";
 import { finishReason, redactedBlock, thinkingBlock } from "./print-answer.ts";
 import { printUsage } from "./usage.ts";
 
@@ -75,7 +75,7 @@ class CompletionsPrinter implements StreamPrinter {
           this.#stop(event.choice, finishReason(event.stop.reason))
         );
       case "error":
-        return data(printCompletionsError(event.error));
+        return printCompletionsStreamError(event.error);
       case "citation":
         return "";
     }

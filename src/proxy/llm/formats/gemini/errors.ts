@@ -35,3 +35,8 @@ export function printGeminiError({ message, type }: VendorError, status?: number
   const code = status ?? CODES.get(type) ?? 500;
   return { error: { code, message, status: STATUSES.get(code) ?? (code < 500 ? "FAILED_PRECONDITION" : "INTERNAL") } };
 }
+
+/** Prints an error as an event of a stream. */
+export function printGeminiStreamError(error: VendorError): string {
+  return `data: ${JSON.stringify(printGeminiError(error))}\n\n`;
+}

@@ -2,7 +2,7 @@
 import type { Facts } from "../../shared/usage.ts";
 import type { ChatFormat } from "../chat-format.ts";
 import { readError } from "../shared/read-error.ts";
-import { printGeminiError } from "./errors.ts";
+import { printGeminiError, printGeminiStreamError } from "./errors.ts";
 import { printAnswer } from "./print-answer.ts";
 import { printRequest } from "./print-request.ts";
 import { printStream } from "./print-stream.ts";
@@ -23,6 +23,13 @@ export const gemini: ChatFormat = {
     return facts;
   },
   stream: learnFacts,
-  client: { readRequest, printAnswer, printStream, printError: printGeminiError, texts: geminiTexts },
+  client: {
+    readRequest,
+    printAnswer,
+    printStream,
+    printError: printGeminiError,
+    printStreamError: printGeminiStreamError,
+    texts: geminiTexts,
+  },
   provider: { printRequest, readAnswer, readStream, readError },
 };

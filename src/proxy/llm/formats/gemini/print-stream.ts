@@ -9,7 +9,7 @@ import type { Signature } from "../../conversation/conversation.ts";
 import type { JsonObject } from "../../shared/json.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { AnswerContext, StreamPrinter } from "../chat-format.ts";
-import { printGeminiError } from "./errors.ts";
+import { printGeminiStreamError } from "./errors.ts";
 import { printCall, printRedacted, signed, wantsThoughts } from "./print-answer.ts";
 import { printStop } from "./stop.ts";
 import { printUsage } from "./usage.ts";
@@ -69,7 +69,7 @@ class GeminiPrinter implements StreamPrinter {
         this.#stops.set(event.choice, event.stop.reason);
         return "";
       case "error":
-        return data(printGeminiError(event.error));
+        return printGeminiStreamError(event.error);
       case "citation":
         return "";
     }

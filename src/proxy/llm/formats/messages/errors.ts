@@ -7,3 +7,8 @@ import { errorType } from "../completions/errors.ts";
 export function printMessagesError({ message, type }: VendorError, status = 500): JsonObject {
   return { type: "error", error: { type: type ?? (status === 503 ? "overloaded_error" : errorType(status)), message } };
 }
+
+/** Prints an error as an event of a stream. */
+export function printMessagesStreamError(error: VendorError): string {
+  return `event: error\ndata: ${JSON.stringify(printMessagesError(error))}\n\n`;
+}

@@ -5,7 +5,7 @@
 import type { Facts } from "../../shared/usage.ts";
 import type { ChatFormat } from "../chat-format.ts";
 import { readError } from "../shared/read-error.ts";
-import { printMessagesError } from "./errors.ts";
+import { printMessagesError, printMessagesStreamError } from "./errors.ts";
 import { printAnswer } from "./print-answer.ts";
 import { printRequest } from "./print-request.ts";
 import { printStream } from "./print-stream.ts";
@@ -26,6 +26,13 @@ export const messages: ChatFormat = {
     return facts;
   },
   stream: learnFromEvent,
-  client: { readRequest, printAnswer, printStream, printError: printMessagesError, texts: messagesTexts },
+  client: {
+    readRequest,
+    printAnswer,
+    printStream,
+    printError: printMessagesError,
+    printStreamError: printMessagesStreamError,
+    texts: messagesTexts,
+  },
   provider: { printRequest, readAnswer, readStream, readError },
 };

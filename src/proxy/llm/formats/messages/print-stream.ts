@@ -7,7 +7,7 @@ import { printSignature } from "../../conversation/signature.ts";
 import type { JsonObject } from "../../shared/json.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { StreamPrinter } from "../chat-format.ts";
-import { printMessagesError } from "./errors.ts";
+import { printMessagesStreamError } from "./errors.ts";
 import { messageId, printReason } from "./print-answer.ts";
 import { printUsage } from "./usage.ts";
 
@@ -57,7 +57,7 @@ class MessagesPrinter implements StreamPrinter {
         this.#stop = event.stop;
         return "";
       case "error":
-        return named("error", printMessagesError(event.error));
+        return printMessagesStreamError(event.error);
     }
   }
 

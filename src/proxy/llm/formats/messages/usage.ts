@@ -23,9 +23,11 @@ export function learnFromEvent(event: JsonObject, facts: Facts): boolean {
   switch (event["type"]) {
     case "message_start": {
       const message = objectOf(event["message"]);
+      facts.hasRunningUsage = true;
       return message !== undefined && learnFacts(message, facts);
     }
     case "message_delta":
+      if (objectOf(event["usage"]) !== undefined) facts.hasRunningUsage = false;
       return learnFacts(event, facts);
     default:
       return false;

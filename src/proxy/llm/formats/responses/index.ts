@@ -5,7 +5,7 @@ import { printCompletionsError } from "../completions/errors.ts";
 import { readError } from "../shared/read-error.ts";
 import { printAnswer } from "./print-answer.ts";
 import { printRequest } from "./print-request.ts";
-import { printStream } from "./print-stream.ts";
+import { printStream, printStreamError } from "./print-stream.ts";
 import { readAnswer } from "./read-answer.ts";
 import { parseRequest, readRequest } from "./read-request.ts";
 import { readStream } from "./read-stream.ts";
@@ -23,6 +23,13 @@ export const responses: ChatFormat = {
     return facts;
   },
   stream: learnEvent,
-  client: { readRequest, printAnswer, printStream, printError: printCompletionsError, texts: responsesTexts },
+  client: {
+    readRequest,
+    printAnswer,
+    printStream,
+    printError: printCompletionsError,
+    printStreamError,
+    texts: responsesTexts,
+  },
   provider: { printRequest, readAnswer, readStream, readError },
 };

@@ -36,6 +36,16 @@ import {
 } from "./response-object.ts";
 import { ClientTools } from "./tools.ts";
 
+/** Prints the event that clients of the official library read; a response that the gateway has not begun has no other. */
+export function printStreamError(error: VendorError, eventsBefore: number): string {
+  const members = { ...errorMembers(error), sequence_number: eventsBefore };
+  return `event: error\ndata: ${JSON.stringify({ type: "error", ...members })}\n\n`;
+}
+
+function errorMembers(error: VendorError): JsonObject {
+  return { code: errorCode(error), message: error.message, param: null };
+}
+
 export function printStream(context: AnswerContext): StreamPrinter {
   return new ResponsesPrinter(context);
 }
@@ -301,9 +311,8 @@ class ResponsesPrinter implements StreamPrinter {
 
   /** Clients of the official library read the first event, Codex reads the second. */
   #fail(error: VendorError): string {
-    const { message } = error;
     return (
-      this.#event("error", { code: errorCode(error), message, param: null }) +
+      this.#event("error", errorMembers(error)) +
       this.#event("response.failed", { response: this.#response({ error }) })
     );
   }

@@ -6,10 +6,10 @@ import { BuiltinPattern, GuardScope } from "../../../../../generated/proto/gwpro
 import { HeaderList } from "../../../../../src/lib/header-list.ts";
 import { CalloutError } from "../../../../../src/proxy/callouts/callout.ts";
 import type { BodyStream } from "../../../../../src/proxy/exchange/body.ts";
-import { completionsTexts } from "../../../../../src/proxy/llm/formats/completions/texts.ts";
-import type { FormatTexts } from "../../../../../src/proxy/llm/formats/guarded-text.ts";
-import { messagesTexts } from "../../../../../src/proxy/llm/formats/messages/texts.ts";
-import { responsesTexts } from "../../../../../src/proxy/llm/formats/responses/texts.ts";
+import type { ChatFormat } from "../../../../../src/proxy/llm/formats/chat-format.ts";
+import { completions } from "../../../../../src/proxy/llm/formats/completions/index.ts";
+import { messages } from "../../../../../src/proxy/llm/formats/messages/index.ts";
+import { responses } from "../../../../../src/proxy/llm/formats/responses/index.ts";
 import { RequestGuards } from "../../../../../src/proxy/llm/guards/run.ts";
 import { assertProperty } from "../../../../support/fixtures/seed.ts";
 import { compileGuards, slowService, type CompiledGuard } from "../../../../support/gateway/compiled-guards.ts";
@@ -20,13 +20,17 @@ const BLOCKED = `data: ${JSON.stringify({ error: { type: "guardrail_blocked", co
 const LIMIT = 65_536;
 
 interface Setup extends CompiledGuard {
-  readonly texts?: FormatTexts;
+  readonly format?: ChatFormat;
   readonly limit?: number;
 }
 
-function guard(source: BodyStream, { texts = completionsTexts, limit = LIMIT, ...response }: Setup = {}): BodyStream {
+function guard(
+  source: BodyStream,
+  { format: { client } = completions, limit = LIMIT, ...response }: Setup = {},
+): BodyStream {
+  assert.ok(client);
   const exchange = new TestExchange(Buffer.alloc(0));
-  return new RequestGuards(compileGuards({ response }), texts, exchange).checkStream(source, new HeaderList(), limit);
+  return new RequestGuards(compileGuards({ response }), client, exchange).checkStream(source, new HeaderList(), limit);
 }
 
 function chunk(content: string, index = 0): string {
@@ -144,14 +148,14 @@ test("the events of other formats are read as well", async () => {
   const event = (value: object): string => `data: ${JSON.stringify(value)}\n\n`;
   const block = (text: string, index = 0): string =>
     event({ type: "content_block_delta", index, delta: { type: "text_delta", text } });
-  assert.equal(await checked([block("123-45"), block("-6789")], { texts: messagesTexts }), BLOCKED);
+  assert.equal(await checked([block("123-45"), block("-6789")], { format: messages }), BLOCKED);
   const delta = (text: string): string =>
     event({ type: "response.output_text.delta", item_id: "i", output_index: 0, content_index: 0, delta: text });
   const done = (text: string): string => event({ type: "response.output_text.done", item_id: "i", text });
-  assert.equal(await checked([delta("123-45"), delta("-6789")], { texts: responsesTexts }), BLOCKED);
-  assert.equal(await checked([done(SECRET)], { texts: responsesTexts }), BLOCKED);
+  assert.equal(await checked([delta("123-45"), delta("-6789")], { format: responses }), BLOCKED);
+  assert.equal(await checked([done(SECRET)], { format: responses }), BLOCKED);
   const repeated = [delta("harmless"), done("harmless")];
-  assert.equal(await checked(repeated, { texts: responsesTexts }), repeated.join(""));
+  assert.equal(await checked(repeated, { format: responses }), repeated.join(""));
 });
 
 test("a full buffer without text is released, and an event beyond the limit breaks the stream off", async () => {
@@ -167,10 +171,11 @@ test("a full buffer without text is released, and an event beyond the limit brea
   assert.match(String(error), /upstream|response|LLM/i);
 });
 
-test("a source that breaks off passes nothing that was not checked", async () => {
+test("a source that breaks off passes nothing that was not checked, and the client learns of it", async () => {
   const source = streamFrom([Buffer.from(chunk("unchecked"))], new Error("broken"));
   const { text, error } = await readBody(guard(source));
-  assert.deepEqual([text, error?.message], ["", "broken"]);
+  const told = { error: { message: "upstream call failed", type: "api_error", param: null, code: null } };
+  assert.deepEqual([text, error?.message], [`data: ${JSON.stringify(told)}\n\n`, "broken"]);
 });
 
 test("a slow service holds the stream back, and what came meanwhile is checked before it leaves", async () => {
