@@ -238,41 +238,6 @@ spec:
   assert.equal(openai.seen[0]?.body["input"], "a@b.test");
 });
 
-prove(
-  [],
-  "a route that detects keeps bodies and answers, and charges the usage that it recognises",
-  async (context) => {
-    const policies = `
-apiVersion: gwproxy.dev/v1alpha1
-kind: GwPolicy
-metadata: {name: detect}
-spec:
-  targetRefs: [{group: gwproxy.dev, kind: GwBackend, name: ai}]
-  backend: {ai: {routes: {"*": Detect}}}
-`;
-    const limit = routePolicy("limit", "ai", "  traffic: {rateLimit: {local: [{tokens: 81, unit: Hours}]}}");
-    const { client, openai, gateway } = await connect(context, "llma: {}", policies, limit);
-    openai.answer = { text: "Hello." };
-    const messages = [{ role: "user", content: "hi" }] as const;
-    // 27 tokens each: a whole answer, a stream, and another format on the same route.
-    await client.chat.completions.create({ model: "gpt-9", messages: [...messages] });
-    const stream = await client.chat.completions.create({
-      model: "gpt-9",
-      messages: [...messages],
-      stream: true,
-      stream_options: { include_usage: true },
-    });
-    let text = "";
-    for await (const { choices } of stream) text += choices[0]?.delta.content ?? "";
-    assert.equal(text, "Hello.");
-    assert.equal((await client.responses.create({ model: "gpt-9", input: "hi" })).output_text, "Hello.");
-    const headers = { "content-type": "application/json" };
-    const body = '{ "model": "gpt-9",  "input": "hi" }';
-    const spent = await call(`${gateway.url()}/v1/embeddings`, { method: "POST", headers, body });
-    assert.equal(spent.status, 429);
-    assert.equal(openai.seen.length, 3);
-  },
-);
 prove([], "rerank goes to an OpenAI as it came, with the model of the configuration", async (context) => {
   const echo = await startEcho(context);
   const backend = `
@@ -295,29 +260,4 @@ spec:
     ["/v1/rerank", { query: "q", documents: ["a"], unknown: 1, model: "ranker" }],
   );
   assert.equal((await rank({ query: "q", documents: "a" })).status, 400);
-});
-
-prove([], "fields of the configuration are written into JSON bodies of a route that detects", async (context) => {
-  const echo = await startEcho(context);
-  const fields = `overrides: [{field: user, value: ours}], defaults: [{field: count, value: 1}], transformations: [{field: twice, expression: "llmRequest.size * 2"}]`;
-  const backend = `
-apiVersion: gwproxy.dev/v1alpha1
-kind: GwBackend
-metadata: {name: ai}
-spec:
-  ai: {provider: {llma: {}, host: 127.0.0.1, port: ${echo.port}}}
-  policies: {ai: {routes: {"*": Detect}, ${fields}}}
-`;
-  const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai")));
-  const send = async (type: string, body: string): Promise<string> =>
-    echoed((await call(`${gateway.url()}/v1/any`, { method: "POST", headers: { "content-type": type }, body })).body)
-      .body;
-  const json = await send("application/json", '{"size":2,"user":"theirs"}');
-  assert.deepEqual(JSON.parse(json), { size: 2, user: "ours", twice: 4, count: 1 });
-  for (const [type, body] of [
-    ["application/json", "[1]"],
-    ["application/json", "no JSON"],
-    ["text/plain", '{"size":2}'],
-  ] as const)
-    assert.equal(await send(type, body), body, "goes on as it came");
 });

@@ -12,7 +12,8 @@ import type { Facts, Usage } from "../shared/usage.ts";
 
 /** The request in expressions and telemetry. */
 export interface LlmRequestFacts {
-  readonly requestModel: string;
+  /** Absent where the request names no model that is recognised. */
+  readonly requestModel?: string;
   readonly provider: string;
   readonly streaming: boolean;
   /** Shown as `llm.params`. */
@@ -136,7 +137,7 @@ class ExchangeLedger implements Ledger {
   }
 
   #priceOf(usage: Usage): Price | undefined {
-    const { requestModel, provider } = this.#request;
+    const { requestModel = "", provider } = this.#request;
     const responseModel = this.#facts.model;
     return this.#catalog && priceUsage(this.#catalog, { provider, requestModel, responseModel, usage });
   }

@@ -8,6 +8,7 @@ import type { Body } from "../../exchange/body.ts";
 import { ProxyError } from "../../exchange/errors.ts";
 import type { Reply } from "../../exchange/exchange.ts";
 import type { UpstreamResponse } from "../../upstream/upstream.ts";
+import { decodePathText } from "../shared/model-name.ts";
 import { readNativePath } from "../shared/native-path.ts";
 import { parseObject, stringOf, type JsonObject } from "../shared/json.ts";
 import { openLedger, type Ledger } from "../call/ledger.ts";
@@ -19,15 +20,18 @@ import { forwardResponse, type Operation, type OperationContext } from "./operat
 
 /** Ends of paths whose answers are streams, whatever the body says. */
 const STREAMING = /:stream(?:RawPredict|GenerateContent)$|\/(?:invoke-with-response-stream|converse-stream)$/;
+/** Paths of the native API of Bedrock, which name the model. */
+const BEDROCK = /\/model\/([^/]+)\/(?:converse(?:-stream)?|invoke(?:-with-response-stream)?)$/;
 const MAX_MODEL = 256;
 
 export const detect: Operation = async (context) => {
   const { endpoint, exchange, out, upstream, catalogs } = context;
   const { body, json } = await readBody(context);
   const path = pathOf(out?.path ?? exchange.target);
-  const requestModel = (stringOf(json?.["model"]) ?? readNativePath(path)?.model ?? "").slice(0, MAX_MODEL);
+  const requestModel = (stringOf(json?.["model"]) ?? modelInPath(path) ?? "").slice(0, MAX_MODEL);
   const streaming = json?.["stream"] === true || STREAMING.test(path);
-  const facts = { requestModel, provider: endpoint.node.identity, streaming };
+  const named = requestModel === "" ? {} : { requestModel };
+  const facts = { ...named, provider: endpoint.node.identity, streaming };
   const bodyBytes = (): number => (Buffer.isBuffer(body) ? body.length : 0);
   const ledger = await openLedger(exchange, facts, bodyBytes, catalogs.of(exchange.listener));
   const read = (answer: UpstreamResponse) => readAnswer(answer, ledger, context);
@@ -47,6 +51,11 @@ export const detect: Operation = async (context) => {
     upstream,
   );
 };
+
+function modelInPath(path: string): string | undefined {
+  const name = BEDROCK.exec(path)?.[1];
+  return name === undefined ? readNativePath(path)?.model : decodePathText(name);
+}
 
 /**
  * Holds a body of JSON to read it, and writes the configured fields into an object; bodies of other types flow, and what
