@@ -10,6 +10,9 @@ declare module "ws" {
     readonly headers?: Readonly<Record<string, string>>;
   }
 
+  /** The name under which the official client of OpenAI knows them. */
+  export type ClientOptions = ConnectOptions;
+
   /** A client. Events: open, message (data, isBinary), close (code, reason), ping, pong, error. */
   export class WebSocket extends EventEmitter {
     constructor(url: string, protocols: readonly string[], options: ConnectOptions);

@@ -15,7 +15,7 @@ import { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import type { HeaderList } from "../../../lib/header-list.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
-import { parseObject, stringOf } from "../shared/json.ts";
+import { parseObject, stringOf, type JsonObject } from "../shared/json.ts";
 import { RelayedFrames } from "../stream/relayed-frames.ts";
 import { TextMessages } from "../stream/text-messages.ts";
 import { printEvent, printMessage, SessionReader, type SessionFrame } from "../stream/web-socket.ts";
@@ -99,10 +99,7 @@ class GuardedSession extends Duplex {
 
   /** Takes the next bytes of the client only when these have been checked, so that messages keep their order. */
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#send(chunk).then(
-      () => done(),
-      (error: unknown) => done(asError(error)),
-    );
+    void this.#take(chunk, done);
   }
 
   override _final(done: (error?: Error | null) => void): void {
@@ -138,6 +135,16 @@ class GuardedSession extends Duplex {
     if (this.#waitingPieces === 0 && this.#hasRoom && !this.destroyed) this.#provider.resume();
   }
 
+  async #take(chunk: Buffer, done: (error?: Error) => void): Promise<void> {
+    try {
+      await this.#send(chunk);
+    } catch (error) {
+      done(asError(error));
+      return;
+    }
+    done();
+  }
+
   #sender({ guards }: SessionContext): (chunk: Buffer) => Promise<void> {
     const chain = guards.request;
     if (chain === undefined)
@@ -158,9 +165,9 @@ class GuardedSession extends Duplex {
 
   async #sendMessage({ isBinary, payload }: Message, chain: GuardChain): Promise<void> {
     const event = payload && parseObject(payload);
-    if (event === undefined) return this.#refuse(UNREADABLE, undefined);
+    if (event === undefined) return this.#refuse(UNREADABLE, {});
     const message = await checkClientEvent(event, chain, this.#context.exchange);
-    if (message !== undefined) return this.#refuse(message, stringOf(event["event_id"]));
+    if (message !== undefined) return this.#refuse(message, event);
     this.#writeOn(printMessage({ payload: Buffer.from(JSON.stringify(event)), isBinary }, true));
   }
 
@@ -184,15 +191,17 @@ class GuardedSession extends Duplex {
   }
 
   /** Answers a message of the client, and waits until it reads: it may send more than it reads otherwise. */
-  async #refuse(message: string, eventId: string | undefined): Promise<void> {
-    await this.#tellClient(message, eventId === undefined ? {} : { event_id: eventId });
+  async #refuse(message: string, { event_id, stream_id }: JsonObject): Promise<void> {
+    await this.#tellClient(message, { event_id: stringOf(event_id), stream_id: stringOf(stream_id) });
     if (!this.#hasRoom && !this.#isClientClosed && !this.destroyed)
       await new Promise<void>((resolve) => (this.#onRoom = resolve));
   }
 
-  async #tellClient(message: string, members: object): Promise<void> {
-    const error = { ...blockedError(message), param: null, ...members };
-    await this.#toClient.insert(printEvent({ type: "error", error }, false));
+  /** @param refused names of the client's message that is refused, which JSON leaves out where there are none */
+  async #tellClient(message: string, refused: { event_id?: string | undefined; stream_id?: string | undefined } = {}) {
+    const { event_id, stream_id } = refused;
+    const error = { ...blockedError(message), param: null, event_id };
+    await this.#toClient.insert(printEvent({ type: "error", error, stream_id }, false));
   }
 
   #receiver({ guards, exchange, headers, onMessage }: SessionContext): (chunk: Buffer) => Promise<void> {
@@ -221,12 +230,12 @@ class GuardedSession extends Duplex {
   async #receiveMessage({ payload }: Message, answers: SessionAnswers): Promise<void> {
     if (payload !== undefined) this.#context.onMessage(payload);
     const event = payload && parseObject(payload);
-    if (event === undefined) return this.#tellClient(UNREADABLE, {});
+    if (event === undefined) return this.#tellClient(UNREADABLE);
     await this.#passOn(await answers.take(event));
   }
 
   async #passOn({ events, rejection, cancelled = [] }: Released): Promise<void> {
-    if (rejection !== undefined) await this.#tellClient(rejection, {});
+    if (rejection !== undefined) await this.#tellClient(rejection);
     for (const event of events) this.#deliver(printMessage({ payload: Buffer.from(event), isBinary: false }, false));
     if (!this.#context.canCancel) return;
     for (const response_id of cancelled)
