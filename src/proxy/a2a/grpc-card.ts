@@ -1,6 +1,10 @@
 /**
  * Points the URLs of an agent card at the gateway that a call in the gRPC binding returns. It edits the encoded message in
  * place, so fields that it does not know stay as they are. `handler.ts` calls it for the methods whose result is a card.
+ *
+ * A card names the URLs "where this interface is available" (A2A 1.0, AgentInterface). Behind a GRPCRoute that is gRPC
+ * alone, and the gateway does not know by which other route clients come to the rest: interfaces of HTTP are left out
+ * there, as long as one of gRPC is left.
  */
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import type { BodySink, BodyStream } from "../exchange/body.ts";
@@ -24,6 +28,10 @@ const LAYOUT_1_0: CardLayout = { url: 0, preferred: 0, interfaces: 3, signatures
 const LAYOUT_0_3: CardLayout = { url: 3, preferred: 14, interfaces: 15, signatures: 17 };
 const INTERFACE_URL = 1;
 const INTERFACE_BINDING = 2;
+const GRPC = "GRPC";
+const GRPC_ROUTE = "GRPCRoute";
+const GRPC_BYTES = Buffer.from(GRPC);
+const EMPTY = new Uint8Array();
 
 /** Flag, and length of the message (gRPC over HTTP/2, "Length-Prefixed-Message"). */
 const FRAME_HEAD_BYTES = 5;
@@ -67,8 +75,12 @@ function frameOf(message: Uint8Array): Buffer {
 function editMessage(message: Buffer, exchange: RoutedExchange): Uint8Array | undefined {
   const target = pathOf(exchange.target);
   const layout = target.includes("/lf.a2a.") ? LAYOUT_1_0 : LAYOUT_0_3;
+  const address = addressOfCall(exchange, "", [target]);
   try {
-    return editCard(message, layout, addressOfCall(exchange, "", [target]));
+    const fields = [...readFields(message)];
+    return (
+      (exchange.route?.kind === GRPC_ROUTE && keepGrpc(fields, layout, address)) || editCard(fields, layout, address)
+    );
   } catch (cause) {
     if (cause instanceof ProxyError) throw cause;
     throw invalid("not a message of AgentCard", cause);
@@ -95,8 +107,40 @@ function* readFields(message: Uint8Array): Generator<RawField> {
   }
 }
 
-function editCard(message: Uint8Array, layout: CardLayout, address: CardAddress): Uint8Array | undefined {
+/** Leaves out what is not of gRPC. @returns undefined when nothing would be left, or nothing changes */
+function keepGrpc(fields: readonly RawField[], layout: CardLayout, { cardPath }: CardAddress): Uint8Array | undefined {
+  const interfaces = fields.flatMap(({ number, content }) =>
+    number === layout.interfaces && content !== undefined ? [{ content, ...readInterface(content, cardPath) }] : [],
+  );
+  const first = interfaces.find(({ isOfGrpc }) => isOfGrpc);
+  const isGrpcFirst = fields.some(({ number, content }) => number === layout.preferred && isGrpc(content));
+  if (first === undefined && !isGrpcFirst) return undefined;
+  const dropped = new Set(interfaces.filter(({ isOfHttp }) => isOfHttp).map(({ content }) => content));
+  // The one URL of an older card becomes that of gRPC.
+  const replacesUrl = layout.url !== 0 && !isGrpcFirst;
+  if (!replacesUrl && dropped.size === 0) return undefined;
+  const replaced = replacesUrl ? [layout.url, layout.preferred] : [];
+  const left = fields.filter(
+    ({ number, content }) =>
+      number !== layout.signatures && !replaced.includes(number) && !(content !== undefined && dropped.has(content)),
+  );
+  const own = replacesUrl
+    ? [printField(layout.url, first?.url ?? EMPTY), printField(layout.preferred, GRPC_BYTES)]
+    : [];
+  return Buffer.concat([...left.map(({ raw }) => raw), ...own]);
+}
+
+/** What one interface says of itself. */
+function readInterface(message: Uint8Array, cardPath: string) {
   const fields = [...readFields(message)];
+  const isOfGrpc = fields.some(({ number, content }) => number === INTERFACE_BINDING && isGrpc(content));
+  const url = fields.findLast(({ number }) => number === INTERFACE_URL)?.content ?? EMPTY;
+  const isOfHttp = !isOfGrpc && readInterfaceUrl(Buffer.from(url).toString("utf8"), cardPath) !== undefined;
+  return { isOfGrpc, isOfHttp, url };
+}
+
+/** @returns undefined when nothing changes */
+function editCard(fields: readonly RawField[], layout: CardLayout, address: CardAddress): Uint8Array | undefined {
   const isGrpcFirst = fields.some(({ number, content }) => number === layout.preferred && isGrpc(content));
   const edited = fields.map(({ number, content, raw }) => {
     if (content === undefined) return raw;
@@ -124,7 +168,7 @@ function editInterface(message: Uint8Array, address: CardAddress): Uint8Array | 
 }
 
 function isGrpc(content: Uint8Array | undefined): boolean {
-  return content !== undefined && Buffer.from(content).toString("latin1").toUpperCase() === "GRPC";
+  return content !== undefined && Buffer.from(content).toString("latin1").toUpperCase() === GRPC;
 }
 
 /** @returns undefined when the URL stays */

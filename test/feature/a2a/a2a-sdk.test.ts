@@ -30,7 +30,7 @@ async function connect(
   context: ProofContext,
   generation: "1.0" | "0.3",
   binding: string,
-): Promise<{ client: Client; agent: TestAgent; lines: KeptLines; url: string; grpcUrl: string }> {
+): Promise<{ client: Client; agent: TestAgent; lines: KeptLines; url: string }> {
   const agent = await startAgent(context, generation);
   const lines = keepLines(context);
   const gateway = await startGateway(
@@ -47,7 +47,7 @@ async function connect(
   const grpcUrl = gateway.url(8081);
   agent.setGrpcUrl(new URL(grpcUrl).host);
   const url = `${gateway.url()}/team/echo`;
-  return { client: await connectA2a(url, binding), agent, lines, url, grpcUrl };
+  return { client: await connectA2a(url, binding), agent, lines, url };
 }
 
 /** Names of the call that sends a message, where it is not that of 1.0. */
@@ -56,7 +56,7 @@ const METHODS: Readonly<Record<string, string>> = { "JSONRPC of 0.3": "message/s
 for (const generation of ["1.0", "0.3"] as const)
   for (const binding of BINDINGS)
     test(`the official client works through the gateway: ${binding} of ${generation}`, async (t) => {
-      const { client, agent, lines, url, grpcUrl } = await connect(contextOf(t), generation, binding);
+      const { client, agent, lines, url } = await connect(contextOf(t), generation, binding);
       const sent = await client.sendMessage(say("hello"));
       assert.ok("artifacts" in sent, "the result is a task");
       const [artifact] = sent.artifacts;
@@ -70,10 +70,39 @@ for (const generation of ["1.0", "0.3"] as const)
       const kinds = await collectKinds(client.sendMessageStream(say("wait")), () => agent.release());
       assert.deepEqual(kinds, ["task", "artifactUpdate", "statusUpdate"]);
       await assert.rejects(client.getTask({ id: "nothing", tenant: "", historyLength: 1 }), /not found/i);
+      await subscribeAgain(client, agent);
+      await keepPushConfigs(client, id);
       const card = await client.getAgentCard();
       const urls = urlsOf(card);
-      assert.ok(urls.length >= 2);
-      // A card that came by gRPC is pointed at the listener that it came by.
-      for (const each of urls)
-        assert.ok(each.startsWith(`${url}/r`) || (binding === "GRPC" && each.startsWith(grpcUrl)), each);
+      // A card that came by gRPC lists gRPC alone: its route knows no other. The older card came by HTTP.
+      assert.equal(urls.length > 0, binding !== "GRPC" || generation === "0.3");
+      assert.ok(card.supportedInterfaces.length > 0);
+      for (const each of urls) assert.ok(each.startsWith(`${url}/r`), each);
     });
+
+/** Leaves a stream while the agent works, and takes it up again. */
+async function subscribeAgain(client: Client, agent: TestAgent): Promise<void> {
+  let id = "";
+  for await (const { payload } of client.sendMessageStream(say("wait again"))) {
+    if (payload?.$case === "task") id = payload.value.id;
+    break;
+  }
+  const kinds = await collectKinds(client.resubscribeTask({ id, tenant: "" }), () => agent.release());
+  assert.deepEqual(kinds, ["task", "artifactUpdate", "statusUpdate"]);
+}
+
+/** Keeps the URL of a client, which is none of the agent, as the client gave it. */
+async function keepPushConfigs(client: Client, taskId: string): Promise<void> {
+  const url = "https://client.internal:9/told?task=1";
+  const of = { taskId, id: "mine", tenant: "" };
+  const config = { ...of, url, token: "t0ken", authentication: undefined };
+  assert.equal((await client.createTaskPushNotificationConfig(config)).url, url);
+  assert.equal((await client.getTaskPushNotificationConfig(of)).url, url);
+  const list = { taskId, tenant: "", pageSize: 10, pageToken: "" };
+  assert.deepEqual(
+    (await client.listTaskPushNotificationConfig(list)).configs.map((each) => each.url),
+    [url],
+  );
+  await client.deleteTaskPushNotificationConfig(of);
+  assert.deepEqual((await client.listTaskPushNotificationConfig(list)).configs, []);
+}

@@ -47,9 +47,23 @@ function latin1(message: Uint8Array): string {
   return Buffer.from(message).toString("latin1");
 }
 
-async function rewrite(generation: Generation, body: Buffer, encoding?: string): Promise<Buffer> {
+/** How a call came to the agent, and its coding. */
+interface Came {
+  readonly by?: "HTTPRoute" | "GRPCRoute";
+  readonly encoding?: string | undefined;
+}
+
+async function rewrite(
+  generation: Generation,
+  body: Buffer,
+  { by = "HTTPRoute", encoding }: Came = {},
+): Promise<Buffer> {
   const path = METHODS[generation];
-  const exchange = { ...makeExchange({ target: path, host: "api.example.com" }), originalScheme: "https" as const };
+  const exchange = {
+    ...makeExchange({ target: path, host: "api.example.com" }),
+    originalScheme: "https" as const,
+    route: { namespace: "default", name: "agent", kind: by, rule: "" },
+  };
   const headers = new HeaderList(encoding === undefined ? [] : ["grpc-encoding", encoding]);
   const reply: Reply = { status: 200, headers, body: streamFrom([body]), upstream: true };
   const { body: changed } = await rewriteGrpcCard(reply, exchange);
@@ -112,7 +126,7 @@ for (const generation of ["1.0", "0.3"] as const) {
     const expected = to.map(([number, content]) => [number, typeof content === "string" ? content : latin1(content)]);
     assert.deepEqual(read(changed.subarray(5)), expected);
     assert.equal(changed.readUInt32BE(1), changed.length - 5);
-    assert.deepEqual(await rewrite(generation, frame(gzipSync(print(from)), true), "gzip"), changed);
+    assert.deepEqual(await rewrite(generation, frame(gzipSync(print(from)), true), { encoding: "gzip" }), changed);
   });
 
   test(`a card of ${generation} that leads there already keeps every byte, with its signatures`, async () => {
@@ -120,6 +134,80 @@ for (const generation of ["1.0", "0.3"] as const) {
     assert.deepEqual(await rewrite(generation, card), card);
   });
 }
+
+const SOCKET = print([
+  [1, "wss://10.0.0.8/socket"],
+  [2, "https://a2a.example/websocket"],
+]);
+/** What is left of cards that came by a GRPCRoute. */
+const OF_GRPC: readonly (readonly [about: string, generation: Generation, from: Fields, to: Fields])[] = [
+  [
+    "interfaces of HTTP go, with the signatures",
+    "1.0",
+    [
+      [1, "name"],
+      [3, REST],
+      [3, GRPC],
+      [3, SOCKET],
+      [13, "signature"],
+    ],
+    [
+      [1, "name"],
+      [3, GRPC],
+      [3, SOCKET],
+    ],
+  ],
+  [
+    "a card of gRPC alone stays as it is",
+    "1.0",
+    [
+      [3, GRPC],
+      [13, "signature"],
+    ],
+    [
+      [3, GRPC],
+      [13, "signature"],
+    ],
+  ],
+  ["an only interface stays, and leads to the gateway", "1.0", [[3, REST]], [[3, REST_OUT]]],
+  [
+    "the URL of an older card becomes that of gRPC",
+    "0.3",
+    [
+      [1, "name"],
+      [3, "http://10.0.0.8:9000/rpc"],
+      [14, "JSONRPC"],
+      [15, REST],
+      [15, GRPC],
+      [17, "signature"],
+    ],
+    [
+      [1, "name"],
+      [15, GRPC],
+      [3, "http://10.0.0.8:9001"],
+      [14, "GRPC"],
+    ],
+  ],
+  [
+    "the URL of an older card that is of gRPC stays",
+    "0.3",
+    [
+      [3, "10.0.0.8:9001"],
+      [14, "GRPC"],
+      [15, REST],
+    ],
+    [
+      [3, "10.0.0.8:9001"],
+      [14, "GRPC"],
+    ],
+  ],
+];
+
+for (const [about, generation, from, to] of OF_GRPC)
+  test(`a card behind a GRPCRoute: ${about}`, async () => {
+    const changed = await rewrite(generation, frame(print(from)), { by: "GRPCRoute" });
+    assert.deepEqual(read(changed.subarray(5)), read(print(to)));
+  });
 
 const BROKEN: readonly (readonly [about: string, body: Buffer, encoding?: string])[] = [
   ["two messages", Buffer.concat([frame(REST), frame(REST)])],
@@ -133,5 +221,5 @@ const BROKEN: readonly (readonly [about: string, body: Buffer, encoding?: string
 
 for (const [about, body, encoding] of BROKEN)
   test(`a card that cannot be read is an error: ${about}`, async () => {
-    await assert.rejects(rewrite("1.0", body, encoding), { code: "a2a_card_invalid" });
+    await assert.rejects(rewrite("1.0", body, { encoding }), { code: "a2a_card_invalid" });
   });
