@@ -64,9 +64,10 @@ function findUrls(
   { bindings, cardPath }: { readonly bindings: readonly string[]; readonly cardPath: string },
 ): FoundUrl[] {
   const members = [...eachMember(bytes, object)];
-  const isGrpc = (member: Member): boolean =>
-    bindings.some((name) => isNamed(bytes, member, name)) && readString(bytes, member.value)?.toUpperCase() === "GRPC";
-  if (members.some(isGrpc)) return [];
+  const named = members.filter((member) => bindings.some((name) => isNamed(bytes, member, name)));
+  const isGrpc = (member: Member): boolean => readString(bytes, member.value)?.toUpperCase() === "GRPC";
+  // Of several bindings some clients take the first and others the last.
+  if (named.length > 0 && named.every(isGrpc)) return [];
   return members.flatMap((member) => {
     const text = isNamed(bytes, member, "url") ? readString(bytes, member.value) : undefined;
     const url = text === undefined ? undefined : readInterfaceUrl(text, cardPath);

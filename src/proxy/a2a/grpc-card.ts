@@ -113,7 +113,7 @@ function keepGrpc(fields: readonly RawField[], layout: CardLayout, { cardPath }:
     number === layout.interfaces && content !== undefined ? [{ content, ...readInterface(content, cardPath) }] : [],
   );
   const first = interfaces.find(({ isOfGrpc }) => isOfGrpc);
-  const isGrpcFirst = fields.some(({ number, content }) => number === layout.preferred && isGrpc(content));
+  const isGrpcFirst = isGrpc(fields, layout.preferred);
   if (first === undefined && !isGrpcFirst) return undefined;
   const dropped = new Set(interfaces.filter(({ isOfHttp }) => isOfHttp).map(({ content }) => content));
   // The one URL of an older card becomes that of gRPC.
@@ -133,7 +133,7 @@ function keepGrpc(fields: readonly RawField[], layout: CardLayout, { cardPath }:
 /** What one interface says of itself. */
 function readInterface(message: Uint8Array, cardPath: string) {
   const fields = [...readFields(message)];
-  const isOfGrpc = fields.some(({ number, content }) => number === INTERFACE_BINDING && isGrpc(content));
+  const isOfGrpc = isGrpc(fields, INTERFACE_BINDING);
   const url = fields.findLast(({ number }) => number === INTERFACE_URL)?.content ?? EMPTY;
   const isOfHttp = !isOfGrpc && readInterfaceUrl(Buffer.from(url).toString("utf8"), cardPath) !== undefined;
   return { isOfGrpc, isOfHttp, url };
@@ -141,7 +141,7 @@ function readInterface(message: Uint8Array, cardPath: string) {
 
 /** @returns undefined when nothing changes */
 function editCard(fields: readonly RawField[], layout: CardLayout, address: CardAddress): Uint8Array | undefined {
-  const isGrpcFirst = fields.some(({ number, content }) => number === layout.preferred && isGrpc(content));
+  const isGrpcFirst = isGrpc(fields, layout.preferred);
   const edited = fields.map(({ number, content, raw }) => {
     if (content === undefined) return raw;
     if (number === layout.interfaces) {
@@ -159,7 +159,7 @@ function editCard(fields: readonly RawField[], layout: CardLayout, address: Card
 /** @returns undefined when nothing changes */
 function editInterface(message: Uint8Array, address: CardAddress): Uint8Array | undefined {
   const fields = [...readFields(message)];
-  if (fields.some(({ number, content }) => number === INTERFACE_BINDING && isGrpc(content))) return undefined;
+  if (isGrpc(fields, INTERFACE_BINDING)) return undefined;
   const edited = fields.map(({ number, content, raw }) => {
     const url = number === INTERFACE_URL && content !== undefined ? mapUrl(content, address) : undefined;
     return url === undefined ? raw : printField(number, url);
@@ -167,7 +167,9 @@ function editInterface(message: Uint8Array, address: CardAddress): Uint8Array | 
   return edited.every((raw, at) => raw === fields[at]?.raw) ? undefined : Buffer.concat(edited);
 }
 
-function isGrpc(content: Uint8Array | undefined): boolean {
+/** Of several texts in one field readers of protobuf take the last. */
+function isGrpc(fields: readonly RawField[], binding: number): boolean {
+  const content = fields.findLast(({ number }) => number === binding)?.content;
   return content !== undefined && Buffer.from(content).toString("latin1").toUpperCase() === GRPC;
 }
 

@@ -140,11 +140,15 @@ test("an agent cannot hide a URL from the gateway by the spelling of its card", 
     JSON_TYPE,
     `{"url":"http://one.internal/a","\\u0075rl":"http://two.internal/b","skills":[],` +
       `"supported_interfaces":[{"u\\u0072l":"HTTP:\\\\\\\\three.internal\\\\c","protocol_binding":"HTTP+JSON"}],` +
-      `"signatures":1,"signatures":2}`,
+      `"signatures":1,"signatures":2,"preferredTransport":"GRPC","preferredTransport":"JSONRPC",` +
+      `"additionalInterfaces":[{"transport":"GRPC","transport":"JSONRPC","url":"//four.internal:80/d"},` +
+      `{"transport":"GRPC","protocolBinding":"JSONRPC","url":"https://me:word@five.internal:443/e"},` +
+      `{"url":"http://[fd00::5]:8080/f?to=1"},{"url":"http://0x7f000001/g","url":7},{"url":"h\\u0009"}]}`,
   );
   const { body } = await call(url + CARD);
-  assert.doesNotMatch(body, /internal|signatures/);
-  assert.match(body, new RegExp(`"${url}/a".*"${url}/b".*"${url}/c"`));
+  assert.doesNotMatch(body, /internal|signatures|word|fd00|0x7f/);
+  const paths = ["/a", "/b", "/c", "/d", "/e", String.raw`/f\?to=1`, "/g"];
+  assert.match(body, new RegExp(paths.map((path) => `"${url}${path}"`).join(".*")));
 });
 
 const BROKEN: readonly (readonly [about: string, headers: Record<string, string>, body: Buffer | string])[] = [

@@ -135,6 +135,17 @@ for (const generation of ["1.0", "0.3"] as const) {
   });
 }
 
+test("a URL cannot be hidden behind a binding that does not count", async () => {
+  const both = (url: string) =>
+    print([
+      [2, "GRPC"],
+      [1, url],
+      [2, "JSONRPC"],
+    ]);
+  const changed = await rewrite("1.0", frame(print([[3, both("http://10.0.0.8/rpc")]])));
+  assert.deepEqual(read(changed.subarray(5)), read(print([[3, both("https://api.example.com/rpc")]])));
+});
+
 const SOCKET = print([
   [1, "wss://10.0.0.8/socket"],
   [2, "https://a2a.example/websocket"],
