@@ -9,6 +9,7 @@
 import { SECRETS } from "../../../generated/secrets.ts";
 import { GATEWAY_GROUP } from "../../api/refs.ts";
 import { isRecord } from "../../lib/is-record.ts";
+import { maskArguments, maskCommand } from "./mask-command-line.ts";
 
 const MASK = "<redacted>";
 
@@ -74,8 +75,12 @@ function maskMembers(value: unknown, place: Place): unknown {
   const { paths = [], isNamed, member = "", isSecret = false } = place;
   // Also where the value has another type than the schema says: the API server may hold objects of an older schema.
   if (paths.some((path) => path.length === 0)) return MASK;
-  if (typeof value === "string") return isSecret ? MASK : maskText(value);
-  if (Array.isArray(value) && ARGUMENTS.has(member)) return maskArguments(value, place);
+  if (typeof value === "string") {
+    if (isSecret) return MASK;
+    return ARGUMENTS.has(member) ? maskCommand(maskText(value)) : maskText(value);
+  }
+  if (Array.isArray(value) && ARGUMENTS.has(member))
+    return maskArguments(value, (item) => maskMembers(item, { paths: below(paths, "*"), isNamed, member }));
   if (Array.isArray(value))
     return value.map((item: unknown) => maskMembers(item, { paths: below(paths, "*"), isNamed, member }));
   if (!isRecord(value)) return value;
@@ -92,22 +97,6 @@ function maskMembers(value: unknown, place: Place): unknown {
 
 /** Members that hold a command line: of a container, and of a program that an object starts. */
 const ARGUMENTS: ReadonlySet<string> = new Set(["args", "command"]);
-/** A flag whose value is a secret by its name, with what follows `=`. A name that ends in `-file` names a path. */
-const SECRET_FLAG = /^(-{1,2}[\w.-]*?(?:key|token|password|passwd|secret)s?)(=[\s\S]*)?$/i;
-
-/** Masks the values of flags that are named as secrets, both `--token=VALUE` and `--token VALUE`. */
-function maskArguments(values: readonly unknown[], { paths = [], isNamed, member = "" }: Place): unknown[] {
-  const flagOf = (value: unknown): RegExpExecArray | null =>
-    typeof value === "string" ? SECRET_FLAG.exec(value) : null;
-  return values.map((value, at) => {
-    const [, flag = "", given] = flagOf(value) ?? [];
-    if (given !== undefined) return `${flag}=${MASK}`;
-    const [, before = "", ownValue] = flagOf(values[at - 1]) ?? [];
-    const isFlag = typeof value === "string" && value.startsWith("--");
-    if (before !== "" && ownValue === undefined && !isFlag) return MASK;
-    return maskMembers(value, { paths: below(paths, "*"), isNamed, member });
-  });
-}
 
 /** Returns whether a member is a secret by the shape of the object that it belongs to, in any kind. */
 function isHidden(name: string, inner: unknown, object: Readonly<Record<string, unknown>>, member: string): boolean {

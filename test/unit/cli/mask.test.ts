@@ -7,6 +7,30 @@ import { maskObject, maskText } from "../../../src/cli/collect/mask.ts";
 /** Objects with a secret text, which no mask may leave, and a text that has to stay. */
 const HIDDEN = "Hidden-1";
 const KEPT = "kept-1";
+/** Scripts that hold the secret in each way in which a shell, a header field or a setting gives one. */
+const SCRIPTS: readonly string[] = [
+  `exec run --token=${HIDDEN}`,
+  `run --token ${HIDDEN} --log-level=info`,
+  `run --token "a b ${HIDDEN}"; echo`,
+  `run --token='a b ${HIDDEN}'`,
+  `run --token=a\\ b${HIDDEN}`,
+  `run --token "a \\" ${HIDDEN}"`,
+  `run --token=$(echo a ${HIDDEN})`,
+  `run --token=\`echo a ${HIDDEN}\``,
+  `run --token "a ${HIDDEN}`,
+  `bash -c "run --token=${HIDDEN}"`,
+  `set -e\nexport DB_PASSWORD=${HIDDEN}\nrun`,
+  `DB_PASSWORD='a ${HIDDEN}' run`,
+  `env -i API_KEY=${HIDDEN} run`,
+  `run --env=CLIENT_SECRET=${HIDDEN}`,
+  `run --set auth.password=${HIDDEN},a=b`,
+  `curl 'https://a/?access_token=${HIDDEN}&x=1'`,
+  `curl -H 'X-Api-Key: a ${HIDDEN}' https://a`,
+  `curl -d '{"clientSecret": "a ${HIDDEN}"}' https://a`,
+  `curl -d '{"clientSecret":"a ${HIDDEN}"}' https://a`,
+  `run "host=a password=${HIDDEN} user=b"`,
+];
+
 const HOSTILE: readonly (readonly [what: string, groupKind: string, object: object])[] = [
   ["a key of our schema", "gwproxy.dev/GwBackend", { spec: { host: KEPT, policies: { auth: { key: HIDDEN } } } }],
   [
@@ -56,11 +80,19 @@ const HOSTILE: readonly (readonly [what: string, groupKind: string, object: obje
     [`-dbPassword=${HIDDEN}\nand ${HIDDEN}`],
     ["--client-secret", HIDDEN],
     ["--secret", `-${HIDDEN}`],
+    ["--x", "--secret", HIDDEN],
+    [`--x --secret ${HIDDEN}`],
+    [`--PassPhrase\t${HIDDEN}`],
+    ["--token", [HIDDEN]],
+    ["--token", { any: HIDDEN }],
+    [["--token", HIDDEN]],
+    ...SCRIPTS.map((script) => ["sh", "-c", script]),
   ].map((args): (typeof HOSTILE)[number] => [
-    `arguments ${args.join(" ")}`,
+    `arguments ${JSON.stringify(args)}`,
     "/Pod",
     { spec: { containers: [{ args: [...args, KEPT] }, { command: ["run", ...args] }] } },
   ]),
+  ["a command that is one text", "example.com/Job", { name: KEPT, command: `run --token ${HIDDEN}` }],
   [
     "an argument of an overlay",
     "gwproxy.dev/GwParameters",
@@ -103,12 +135,26 @@ test("masks go by the schema of a kind, whatever stands in its fields", () => {
     { args: masked },
     "arguments of flags that are no secrets stay",
   );
+  const script = "run --admin-token-file /t --xds-tls-key=/k --token --log-level=info key; echo token of a";
+  assert.deepEqual(
+    maskObject({ args: ["-c", script] }, "/Pod"),
+    { args: ["-c", script.replace("/k", "<redacted>")] },
+    "so do those of a script",
+  );
   const named = {
     apiVersion: "gwproxy.dev/v1alpha1",
     kind: "GwBackend",
     spec: { policies: { auth: { key: HIDDEN } } },
   };
   assert.ok(!JSON.stringify(maskObject(named)).includes(HIDDEN), "the kind is that of the object");
+});
+
+test("texts that look like endless names and values take time in proportion to their length", () => {
+  const size = 1_000_000;
+  for (const part of ["a", "-", "key", "--key ", "key:", 'key="', "$(", "token=\\", "a.b-", "' \"`"]) {
+    const args = [part.repeat(size / part.length)];
+    assert.equal(typeof JSON.stringify(maskObject({ args }, "/Pod")), "string");
+  }
 });
 
 test("every secret of the schemas is masked", () => {
