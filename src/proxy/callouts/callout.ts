@@ -78,7 +78,13 @@ export interface CalloutStream<Message> {
   resume(): void;
   /** Closes the sending side. */
   end(): void;
-  /** Ends the stream at once; the sink gets no further call. */
+  /**
+   * Closes the sending side and lets the service end the stream; the sink gets no further call. A stream that the
+   * service keeps open is reset after a while. Unlike a reset of each stream, this does not look like an attack to the
+   * service: many HTTP/2 servers close connections on which streams are reset too often (CVE-2023-44487).
+   */
+  leave(): void;
+  /** Resets the stream at once; the sink gets no further call. */
   cancel(): void;
 }
 

@@ -24,6 +24,8 @@ import type { GrpcChannel } from "./grpc-channels.ts";
 type Method = MethodDefinition<Message | Encoded, Message>;
 
 const CONNECT_TIMEOUT_MS = 2_000;
+/** Time for a service to end a stream that nothing waits for any more. */
+const LEAVE_TIMEOUT_MS = 2_000;
 
 export interface CallOptions {
   readonly metadata: Metadata;
@@ -158,12 +160,29 @@ class GrpcStream implements CalloutStream<Message> {
     this.#call.end();
   }
 
+  leave(): void {
+    if (!this.#channel.leave()) return this.cancel();
+    this.#abandon();
+    this.#call.end();
+    // The status comes after all messages, also those that a paused stream holds back.
+    this.#call.resume();
+    const reset = setTimeout(() => this.#call.cancel(), LEAVE_TIMEOUT_MS).unref();
+    this.#call.once("status", () => {
+      clearTimeout(reset);
+      this.#channel.left();
+    });
+  }
+
   cancel(): void {
+    this.#abandon();
+    this.#call.cancel();
+  }
+
+  #abandon(): void {
     this.#over = true;
     this.#ended.resolve();
-    // End the span without an error, because the cancel is ours.
+    // End the span without an error, because the gateway has ended the stream itself.
     this.#span?.end();
-    this.#call.cancel();
   }
 
   /** Aborts the call when its exchange is aborted. */

@@ -19,6 +19,8 @@ import { UpstreamCredentials } from "./grpc-credentials.ts";
 
 /** Calls to one service in flight at the same time. */
 export const MAX_IN_FLIGHT = 4096;
+/** Streams that nothing waits for any more and that the service has still to end; further ones are reset at once. */
+const MAX_LEAVING = 1024;
 /** After this many timeouts in a row the connection is taken as dead and replaced. */
 const TIMEOUTS_TO_REPLACE = 3;
 const FIRST_RECONNECT_MS = 100;
@@ -108,6 +110,7 @@ export class GrpcChannel {
   /** Replaced clients with their remaining calls, and the timer that closes each. */
   readonly #former = new Map<Client, NodeJS.Timeout>();
   #inFlight = 0;
+  #leaving = 0;
   #timeouts = 0;
   #usedAtMs = performance.now();
 
@@ -135,6 +138,20 @@ export class GrpcChannel {
     // Calls in flight on the old client end by their own deadlines.
     this.#client.close();
     this.#client = this.#open();
+  }
+
+  /**
+   * Counts a stream that the service is left to end. `left` is called when it has.
+   * @returns false when there are too many, so that a service that ends none cannot take the slots of all calls
+   */
+  leave(): boolean {
+    if (this.#leaving >= MAX_LEAVING) return false;
+    this.#leaving++;
+    return true;
+  }
+
+  left(): void {
+    this.#leaving--;
   }
 
   /** Opens a new connection for new calls. The former one stays open for calls that wait for it. */

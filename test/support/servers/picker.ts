@@ -9,8 +9,7 @@ import {
   type ImmediateResponseSchema,
   type ProcessingRequest,
 } from "../../../generated/proto/envoy/service/ext_proc/v3/external_processor_pb.ts";
-import type { GrpcOptions } from "./grpc.ts";
-import { answerBody, startProcServer, type ProcAnswer, type ProcServer } from "./proc-server.ts";
+import { answerBody, startProcServer, type ProcAnswer, type ProcOptions, type ProcServer } from "./proc-server.ts";
 import type { ProofContext } from "../proofs/prove.ts";
 
 const DESTINATION = "x-gateway-destination-endpoint";
@@ -38,7 +37,7 @@ export interface Picker extends ProcServer {
 export async function startPicker(
   context: Pick<ProofContext, "after">,
   choose: (question: Question) => PickerAnswer,
-  options: GrpcOptions = {},
+  options: ProcOptions = {},
 ): Promise<Picker> {
   const served: string[] = [];
   const asked: Question[] = [];

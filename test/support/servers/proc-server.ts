@@ -11,7 +11,7 @@ import { startGrpc, type GrpcOptions, type GrpcServer } from "./grpc.ts";
 import type { ProofContext } from "../proofs/prove.ts";
 
 export type ProcAnswer = MessageInitShape<typeof ProcessingResponseSchema>;
-type Stream = ServerDuplexStream<ProcessingRequest, ProcessingResponse>;
+export type Stream = ServerDuplexStream<ProcessingRequest, ProcessingResponse>;
 /** Returns the answer to a message; with undefined the processor does not answer yet. */
 export type Decide = (message: ProcessingRequest, stream: Stream) => ProcAnswer | undefined;
 
@@ -20,15 +20,23 @@ export interface ProcServer extends GrpcServer {
   readonly seen: readonly ProcessingRequest[];
   /** Returns the number of streams opened so far. */
   streams(): number;
+  /** Returns the number of streams that the gateway has reset. */
+  resets(): number;
+}
+
+export interface ProcOptions extends GrpcOptions {
+  /** Called when the gateway has closed its side of a stream; by default the processor closes its own. */
+  readonly onEnd?: (stream: Stream) => void;
 }
 
 export async function startProcServer(
   context: Pick<ProofContext, "after">,
   decide: Decide,
-  options: GrpcOptions = {},
+  { onEnd = (stream) => void stream.end(), ...options }: ProcOptions = {},
 ): Promise<ProcServer> {
   const seen: ProcessingRequest[] = [];
   let streams = 0;
+  let resets = 0;
   const process = (stream: Stream): void => {
     streams++;
     stream.on("data", (message: ProcessingRequest) => {
@@ -37,10 +45,11 @@ export async function startProcServer(
       if (answer !== undefined) stream.write(create(ProcessingResponseSchema, answer));
     });
     stream.on("error", () => undefined);
-    stream.on("end", () => void stream.end());
+    stream.on("cancelled", () => resets++);
+    stream.on("end", () => onEnd(stream));
   };
   const server = await startGrpc(context, ExternalProcessor, { process }, options);
-  return { ...server, seen, streams: () => streams };
+  return { ...server, seen, streams: () => streams, resets: () => resets };
 }
 
 const KINDS = {

@@ -194,7 +194,11 @@ export class ProcSession implements CalloutSink<ProcessingResponse> {
 
   /** Called when the exchange is over. */
   cancel(): void {
-    if (!this.#over) this.fail(new CalloutError("the request is over"));
+    if (this.#over) return;
+    // A processor that owes nothing ends the stream by itself, a moment after the client has its answer.
+    if (this.#finishing) this.#stream.leave();
+    else this.#stream.cancel();
+    this.close(new CalloutError("the request is over"));
   }
 
   message(message: ProcessingResponse): void {
@@ -248,7 +252,8 @@ export class ProcSession implements CalloutSink<ProcessingResponse> {
     this.#onImmediate(response);
     for (const { resolve } of this.#waiters.values()) resolve(message);
     this.#waiters.clear();
-    this.fail(new CalloutError("the processor answered the request itself"));
+    this.#stream.leave();
+    this.close(new CalloutError("the processor answered the request itself"));
   }
 
   /** Merges metadata into the root "extproc"; later values replace earlier ones. */
