@@ -25,7 +25,7 @@ type Method = MethodDefinition<Message | Encoded, Message>;
 
 const CONNECT_TIMEOUT_MS = 2_000;
 /** Time for a service to end a stream that nothing waits for any more. */
-const LEAVE_TIMEOUT_MS = 2_000;
+const LEAVE_TIMEOUT_MS = 5_000;
 
 export interface CallOptions {
   readonly metadata: Metadata;

@@ -67,28 +67,45 @@ const WAYS: readonly Way[] = [
   { name: "a picker that sheds", status: 429, start: pickerThat(() => SHED), manifests: picked },
 ];
 
-for (const { name, status, start, manifests } of WAYS)
-  test(`${name} ends its streams itself, and is reset only when it does not`, async (t) => {
-    const context = contextOf(t);
-    const { port } = await startEcho(context);
-    const held: Stream[] = [];
-    const first = Promise.withResolvers<Stream>();
-    const service = await start(context, port, {
-      onEnd(stream) {
-        held.push(stream);
-        first.resolve(stream);
-      },
-    });
-    const gateway = await startGateway(context, documents(GATEWAY, manifests(port, service.port)));
-    const send = async (): Promise<number> => (await call(gateway.url(), { method: "POST", body: "hello" })).status;
-    assert.equal(await send(), status);
-    const stream = await first.promise;
-    // The second request shares the connection, so the service reads a reset of the first stream before it.
-    assert.equal(await send(), status);
-    assert.equal(service.resets(), 0);
-    const reset = Promise.withResolvers<void>();
-    stream.on("cancelled", () => reset.resolve());
-    await reset.promise;
-    assert.equal(await send(), status, "the connection is still there");
-    for (const each of held) each.end();
+interface Held {
+  readonly send: () => Promise<number>;
+  readonly service: ProcServer;
+  /** Streams of which the gateway has closed its side, while the service keeps its own open. */
+  readonly held: readonly Stream[];
+}
+
+/** Sends a request through a service that does not end the stream. */
+async function holdStream(context: ProofContext, { status, start, manifests }: Way): Promise<Held> {
+  const { port } = await startEcho(context);
+  const held: Stream[] = [];
+  const first = Promise.withResolvers<void>();
+  const service = await start(context, port, {
+    onEnd(stream) {
+      held.push(stream);
+      first.resolve();
+    },
   });
+  const gateway = await startGateway(context, documents(GATEWAY, manifests(port, service.port)));
+  const send = async (): Promise<number> => (await call(gateway.url(), { method: "POST", body: "hello" })).status;
+  assert.equal(await send(), status);
+  await first.promise;
+  return { send, service, held };
+}
+
+for (const way of WAYS)
+  test(`the stream to ${way.name} is closed when the request is over, and not reset`, async (t) => {
+    const { send, service, held } = await holdStream(contextOf(t), way);
+    // Both requests share the connection, so the service would read a reset of the first stream before the second one.
+    assert.equal(await send(), way.status);
+    assert.equal(service.resets(), 0);
+    for (const stream of held) stream.end();
+  });
+
+test("a stream that its service does not end is reset after a while", async (t) => {
+  const [way] = WAYS;
+  assert.ok(way !== undefined);
+  const { send, held } = await holdStream(contextOf(t), way);
+  const [stream] = held;
+  await new Promise((resolve) => stream?.on("cancelled", resolve));
+  assert.equal(await send(), way.status, "the connection is still there");
+});
