@@ -175,6 +175,8 @@ async function callAdmitted(
     headers: source.requestHeaders,
     exchange,
     tags,
+    // Its own object was parsed from the body, or from one that a transformation has made of it.
+    sizeHint: Buffer.isBuffer(exchange.requestBody) ? exchange.requestBody.length : 0,
   });
   if (losses.length > 0)
     deps.log.debug("fields that the provider cannot express were left out", {

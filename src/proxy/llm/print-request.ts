@@ -11,6 +11,7 @@ import type { ChatFormat, FormatForm, LlmRequest, PrintedRequest } from "./forma
 import { askForUsage } from "./formats/completions/stream-options.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import { chainForms, type OperationForm } from "./shared/operation-form.ts";
+import { printJson } from "./shared/print-json.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { ProviderCall } from "./providers/provider.ts";
 
@@ -27,6 +28,8 @@ interface Translation {
   readonly exchange: Exchange;
   /** Tags of the model in the catalog. */
   readonly tags: ReadonlySet<string>;
+  /** Bytes of the client's body, about. */
+  readonly sizeHint: number;
 }
 
 export interface ProviderRequest {
@@ -38,7 +41,7 @@ export interface ProviderRequest {
 
 /** @throws ProxyError llm_request_invalid, llm_conversion_unsupported */
 export function printProviderRequest(request: LlmRequest, translation: Translation): ProviderRequest {
-  const { endpoint, call, headers, exchange } = translation;
+  const { endpoint, call, headers, exchange, sizeHint } = translation;
   const losses = new Losses();
   const { body, toolNames } = printBody(request, translation, losses);
   if (call.streaming && call.wire === "Completions") askForUsage(body);
@@ -48,12 +51,12 @@ export function printProviderRequest(request: LlmRequest, translation: Translati
   // Gemini models behind another API made the signatures themselves, and that API may hand them on.
   if (!isTranslated && !call.model.includes("gemini")) restoreCallIds(body);
   // Always printed from the parsed body: of a repeated key the provider could otherwise read another value than we did.
-  let text = JSON.stringify(body);
-  if (!isTranslated && mayHoldMarks(text)) {
+  let printed = printJson(body, { sizeHint, test: isTranslated ? undefined : mayHoldMarks });
+  if (printed.hasMatch) {
     restoreSignatures(body, translation.provider.vendor);
-    text = JSON.stringify(body);
+    printed = printJson(body, { sizeHint });
   }
-  return { body: Buffer.from(text), toolNames, losses: losses.names };
+  return { body: printed.bytes, toolNames, losses: losses.names };
 }
 
 function printBody(
