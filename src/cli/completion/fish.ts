@@ -13,7 +13,7 @@ function linesOf(table: readonly CompletedCommand[], { path, options, argument }
   const complete = (rest: string): string => `complete -c gwproxy -n ${quoted(condition)} ${rest}\n`;
   return [
     ...children.map((child) => complete(`-a ${child.path.at(-1)} -d ${quoted(child.description)}`)),
-    ...(argument === "none" || argument === "any" ? [] : [complete(valueFlags(argument).replace(/^ -r/, ""))]),
+    ...(argument === "none" || argument === "any" ? [] : [complete(valueFlags(argument).replace(/^ -r /, ""))]),
     ...options.map(({ names, description, value }) => {
       const flags = names.map((name) => (name.startsWith("--") ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`));
       return complete(`${flags.join(" ")}${valueFlags(value)} -d ${quoted(description)}`);

@@ -1,6 +1,6 @@
 /** The command line as a user types it: where manifests come from, what is refused, and with which exit code. */
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -110,69 +110,3 @@ test("help knows each command, and each has examples", async () => {
     }),
   );
 });
-
-/** For each shell: the program that prints what it offers for the words of a command line, one a line. */
-const SHELLS: Readonly<Record<string, (script: string, words: readonly string[]) => readonly string[]>> = {
-  bash: (script, words) => [
-    "bash",
-    "--norc",
-    "-c",
-    `source ${script}; COMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _gwproxy; printf '%s\\n' "\${COMPREPLY[@]}"`,
-  ],
-  // Completion needs a line editor; what it is asked for is what the three builtins below are told.
-  zsh: (script, words) => [
-    "zsh",
-    "-f",
-    "-c",
-    `compdef() { }; source ${script}
-     _describe() { local -a all; all=("\${(@P)@[-1]}"); print -l -- "\${(@)\${(@M)all:#\${words[CURRENT]}*}%%:*}" }
-     compset() { words[CURRENT]="\${words[CURRENT]#*=}" }
-     compadd() { shift; print -l -- "\${(@M)@:#\${words[CURRENT]}*}" }
-     _files() { print -l -- \${words[CURRENT]}*(N) }
-     words=(${words.map((word) => `'${word}'`).join(" ")}); CURRENT=$#words; _gwproxy`,
-  ],
-  fish: (script, words) => ["fish", "--no-config", "-c", `source ${script}; complete -C '${words.join(" ")}'`],
-};
-
-/** Words of a command line, the last one unfinished, and what must be among the offers. */
-const OFFERS: readonly (readonly [words: readonly string[], offers: readonly string[]])[] = [
-  [
-    ["gwproxy", ""],
-    ["up", "validate", "controller", "completion"],
-  ],
-  [["gwproxy", "va"], ["validate"]],
-  [["gwproxy", "generate", ""], ["types"]],
-  [["gwproxy", "up", "--admin-"], ["--admin-address"]],
-  [["gwproxy", "validate", "--output", "s"], ["sarif"]],
-  [
-    ["gwproxy", "generate", "types", "--only", ""],
-    ["types", "validators"],
-  ],
-  [
-    ["gwproxy", "controller", "--xds-mode", ""],
-    ["plaintext", "tls", "either"],
-  ],
-  [["gwproxy", "validate", "-f", "Makef"], ["Makefile"]],
-  [
-    ["gwproxy", "completion", ""],
-    ["bash", "zsh", "fish"],
-  ],
-];
-
-for (const [shell, command] of Object.entries(SHELLS)) {
-  const isThere = spawnSync(shell, ["-c", "true"]).status === 0;
-  test(`${shell} completes commands, options, values and files`, { skip: !isThere }, async (t) => {
-    const script = join(temporaryFolder(t), "script");
-    const { code, out } = await run(["completion", shell]);
-    assert.equal(code, 0);
-    writeFileSync(script, out);
-    for (const [words, wanted] of OFFERS) {
-      const [program = "", ...args] = command(script, words);
-      const { stdout, stderr } = spawnSync(program, args, { cwd: ROOT, encoding: "utf8" });
-      const offered = stdout.split("\n").map((line) => line.split("\t")[0] ?? "");
-      assert.equal(stderr, "");
-      for (const word of wanted) assert.ok(offered.includes(word), `${words.join(" ")}: ${stdout}`);
-      assert.ok(!offered.includes("--log-level"), words.join(" "));
-    }
-  });
-}
