@@ -18,6 +18,11 @@ export interface BodyStream {
   whole?(): Buffer | undefined;
   /** True when all of the body has arrived; unset when the source cannot tell. */
   readonly isComplete?: boolean | undefined;
+  /**
+   * True when the sink alone has the chunks and may free their memory (lib/free-buffer.ts). A stream that keeps chunks,
+   * or passes on those of another stream that does, must leave this unset.
+   */
+  readonly givesChunks?: boolean;
 }
 
 export interface BodySink {

@@ -2,6 +2,7 @@
  * Holds the start of a streamed body in memory. A body that is longer than the limit continues as a stream from its
  * first byte. Used for request and response buffering and for bodies that expressions read.
  */
+import { freeBuffer } from "../../lib/free-buffer.ts";
 import type { Body, BodySink, BodyStream } from "./body.ts";
 import type { Abortable } from "./exchange.ts";
 
@@ -109,11 +110,14 @@ class Collector implements BodySink, BodyStream, Abortable {
   #decide(complete: boolean, body: BodyStream | undefined): void {
     this.#state = "held";
     const [first] = this.#chunks;
-    const start = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks);
+    const isWhole = this.#chunks.length === 1 && first !== undefined;
+    const start = isWhole ? first : Buffer.concat(this.#chunks);
     this.#settle?.resolve({ complete, start, body: body ?? start });
     // This object lives as long as the request, to which it is registered; the bytes of a complete body need not.
     this.#settle = undefined;
-    if (body === undefined) this.#chunks = [];
+    if (body !== undefined) return;
+    if (!isWhole && this.#source.givesChunks === true) this.#chunks.forEach(freeBuffer);
+    this.#chunks = [];
   }
 
   get #isReplayed(): boolean {

@@ -9,6 +9,8 @@ export interface BodySource {
   readonly stream: Readable;
   /** True when the whole body has arrived. */
   readonly isComplete: boolean;
+  /** True when each chunk is a copy for its reader, which may free it. */
+  readonly copiesChunks: boolean;
   /** Alternating names and values, filled once the body is complete. */
   readonly trailers: readonly string[];
   /** Keeps the spelling of trailer names. */
@@ -32,6 +34,10 @@ export class IncomingBody implements BodyStream {
 
   get isComplete(): boolean {
     return this.#source.isComplete;
+  }
+
+  get givesChunks(): boolean {
+    return this.#source.copiesChunks;
   }
 
   read(sink: BodySink): void {

@@ -374,6 +374,8 @@ function readAgain(
 class Http1BodySource implements BodySource {
   readonly stream: IncomingMessage;
   readonly keepsCase: boolean;
+  /** The parser of Node reads into memory that it uses again, so that it has to copy. */
+  readonly copiesChunks = true;
   /** Present while the client waits for "100 Continue". */
   #waiting: ServerResponse | undefined;
 

@@ -252,6 +252,8 @@ class Http2BodySource implements BodySource {
   readonly stream: ServerHttp2Stream;
   trailers: readonly string[] = [];
   readonly keepsCase = false;
+  /** The chunks of all streams of a session are views of what it has read. */
+  readonly copiesChunks = false;
   #waits: boolean;
 
   constructor(stream: ServerHttp2Stream, waits: boolean) {

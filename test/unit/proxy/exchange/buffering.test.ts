@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { hash } from "node:crypto";
 import { test } from "node:test";
 import type { BodySink, BodyStream } from "../../../../src/proxy/exchange/body.ts";
 import { holdStart } from "../../../../src/proxy/exchange/buffering.ts";
@@ -8,6 +9,11 @@ class Source implements BodyStream {
   sink: BodySink | undefined;
   resumed = 0;
   destroyed = false;
+  readonly givesChunks: boolean;
+
+  constructor(givesChunks = false) {
+    this.givesChunks = givesChunks;
+  }
 
   read(sink: BodySink): void {
     this.sink = sink;
@@ -50,6 +56,44 @@ test("a body that fits is all of it", async () => {
   assert.equal(source.send("def"), true);
   source.sink?.end([]);
   assert.deepEqual(await held, { complete: true, start: Buffer.from("abcdef"), body: Buffer.from("abcdef") });
+});
+
+/** Returns the lengths that the chunks of a body have when it was held. */
+async function lengthsAfter(source: Source, chunks: readonly Buffer[]): Promise<number[]> {
+  const sent = hash("sha256", Buffer.concat(chunks));
+  const held = holdStart(source, 100_000);
+  for (const chunk of chunks) source.sink?.data(chunk);
+  source.sink?.end([]);
+  assert.equal(hash("sha256", (await held).start), sent);
+  return chunks.map(({ length }) => length);
+}
+
+test("large chunks that are joined are freed where no one else has them, but for views of other memory", async () => {
+  const chunks = (): Buffer[] => [
+    Buffer.alloc(5_000, "own"),
+    Buffer.alloc(100, "small"),
+    Buffer.alloc(9_000, "view").subarray(0, 8_000),
+  ];
+  assert.deepEqual(await lengthsAfter(new Source(true), chunks()), [0, 100, 8_000]);
+  assert.deepEqual(await lengthsAfter(new Source(), chunks()), [5_000, 100, 8_000]);
+  assert.deepEqual(await lengthsAfter(new Source(true), chunks().slice(0, 1)), [5_000]);
+});
+
+test("chunks are kept where the body goes on as a stream", async () => {
+  const chunk = Buffer.alloc(5_000, "own");
+  const cases = [
+    { limit: 5_002, trailers: [] },
+    { limit: 5_003, trailers: ["grpc-status", "0"] },
+  ];
+  for (const { limit, trailers } of cases) {
+    const source = new Source(true);
+    const held = holdStart(source, limit);
+    source.sink?.data(chunk);
+    source.send("def");
+    source.sink?.end(trailers);
+    const heard = listen(asStream((await held).body));
+    assert.deepEqual(heard.slice(0, 2), [chunk.toString(), "def"]);
+  }
 });
 
 test("trailers of a body that fits come when it is read", async () => {
