@@ -13,6 +13,7 @@ import {
 } from "../../support/clients/llm-clients.ts";
 import { CODING_AGENTS } from "../../support/fixtures/coding-agents.ts";
 import { INEXPRESSIBLE } from "../../support/fixtures/inexpressible.ts";
+import { ODD_REQUESTS } from "../../support/fixtures/odd-requests.ts";
 import { ROWS, startMatrix, type Matrix, type Row, type Wire } from "../../support/gateway/llm-matrix.ts";
 import { prove } from "../../support/proofs/prove.ts";
 import type { OpenAiAnswer } from "../../support/servers/llm/openai-answers.ts";
@@ -117,6 +118,22 @@ const CASES: readonly Case[] = [
       const told = await chat.answerCalls({ text: "", tools });
       assert.deepEqual([told.text, told.stop], ["Sunny.", cell.client.stops.end]);
       assert.ok(cell.sentText().includes("Rome"));
+    },
+  },
+  {
+    name: "the call of a tool whose name the provider does not allow",
+    async run(cell) {
+      const isSame = cell.client.name === cell.wire;
+      const name = isSame ? "weather" : "a.tool:with".padEnd(80, "_signs");
+      const tools = [name];
+      await cell.ask({ text: "None." }, { text: "?", tools });
+      // What is left of the name is told by the request.
+      const sent = isSame ? name : (/"name":"([^"]*a[._]tool[^"]*)"/.exec(cell.sentText())?.[1] ?? "nothing");
+      const asked = await cell.ask({ calls: [{ id: "call_1", name: sent, arguments: "{}" }] }, { text: "?", tools });
+      assert.deepEqual(
+        asked.calls.map((call) => call.name),
+        tools,
+      );
     },
   },
   {
@@ -251,6 +268,31 @@ for (const agent of CODING_AGENTS)
       if (answer.status !== 200 || !ENDS[agent.format]?.test(answer.body))
         failures.push(`${row.name}: ${answer.status} ${answer.body.slice(0, 300)}`);
     }
+    assert.deepEqual(failures, []);
+  });
+
+for (const { name: format } of LLM_CLIENTS)
+  prove([], `what clients of ${format} say in unusual ways reaches every provider in its words`, async (context) => {
+    const matrix = await startMatrix(context);
+    const failures: string[] = [];
+    for (const { name, path, body, reaches = {} } of ODD_REQUESTS.filter((each) => each.format === format))
+      for (const row of ROWS) {
+        const wire = row.wires[format];
+        // A format's own requests are not touched.
+        if (wire === undefined || wire === "other" || wire === format) continue;
+        setAnswer(matrix.vendors, { text: "Done." }, row.model);
+        const answer = await call(`${matrix.gateway.url()}/${row.name}${path.replace("{model}", row.model)}`, {
+          method: "POST",
+          headers: { "content-type": "application/json", "anthropic-version": "2023-06-01" },
+          body: JSON.stringify({ ...(format === "Gemini" ? {} : { model: row.model }), ...body }),
+        });
+        const sent = JSON.stringify(seenBy(matrix.vendors[row.vendor]).last?.body ?? {});
+        const isThere = [reaches["all"], reaches[wire]].every((expected) => expected?.test(sent) !== false);
+        if (answer.status !== 200 || !isThere)
+          failures.push(
+            `${row.name}, ${name}: ${answer.status} ${answer.body.slice(0, 300)}, sent ${sent.slice(0, 600)}`,
+          );
+      }
     assert.deepEqual(failures, []);
   });
 

@@ -190,4 +190,21 @@ function checkOutput(value: unknown): void {
   const { type, schema } = fieldsOf(format, "output_config.format", "type! schema!");
   assert.equal(type, "json_schema");
   assert.equal((schema as Fields)["type"], "object", "output_config.format.schema: type is missing");
+  assert.equal(findSchemaFault(schema, "output_config.format.schema"), undefined);
+}
+
+const LIMITS = /^(?:(?:exclusive)?(?:min|max)imum|multipleOf|(?:min|max)Length|maxItems|(?:min|max)Properties)$/i;
+
+/** Checks the form of an answer, for this vendor's models at any provider. @returns undefined for one in order */
+export function findSchemaFault(value: unknown, path: string): string | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const { type, additionalProperties } = value as Fields;
+  if (type === "object" && additionalProperties !== false)
+    return `${path}: For 'object' type, 'additionalProperties' must be explicitly set to false`;
+  for (const [name, member] of Object.entries(value)) {
+    if (typeof member === "number" && LIMITS.test(name)) return `${path}: property '${name}' is not supported`;
+    const fault = findSchemaFault(member, `${path}.${name}`);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
 }

@@ -2,6 +2,7 @@
  * Checks requests of the Converse API as the service does: members and their types, alternation of roles, pairing of
  * calls and results, names, cache points. The strict Bedrock server and tests of the printer use it.
  */
+import { findSchemaFault } from "./anthropic-checks.ts";
 
 type Value = unknown;
 type Members = Readonly<Record<string, Value>>;
@@ -303,7 +304,10 @@ function checkOutput(value: Value): void {
   demand(type === "json_schema", "outputConfig.textFormat.type is not known");
   const { jsonSchema } = membersOf(structure, "outputConfig.textFormat.structure", "jsonSchema!");
   const { schema } = membersOf(jsonSchema, "outputConfig.textFormat.structure.jsonSchema", "schema! name description");
-  demand(typeof schema === "string" && isMembers(JSON.parse(schema)), "jsonSchema.schema must be JSON text");
+  const parsed: unknown = typeof schema === "string" ? JSON.parse(schema) : undefined;
+  demand(isMembers(parsed), "jsonSchema.schema must be JSON text");
+  const fault = findSchemaFault(parsed, "jsonSchema.schema");
+  demand(fault === undefined, fault ?? "");
 }
 
 /** Checks the fields of the model against the members of the API that mean the same. */

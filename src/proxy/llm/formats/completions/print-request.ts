@@ -17,7 +17,10 @@ import { invalidRequest } from "../../shared/request-fields.ts";
 import type { PrintContext, PrintedRequest } from "../chat-format.ts";
 import { printThoughtSignature } from "./thought-signature.ts";
 import { printUrl } from "../shared/data-url.ts";
+import { printFileName } from "../shared/file-name.ts";
+import { AllowedNames } from "../shared/allowed-names.ts";
 import { printExtra } from "../shared/extra.ts";
+import { renameTools, toolNamesIn } from "../shared/tool-names.ts";
 
 /** Fields of the Responses format that chat completions know under the same name and with the same meaning. */
 const SHARED_FIELDS: ReadonlySet<string> = new Set(
@@ -27,7 +30,10 @@ const SHARED_FIELDS: ReadonlySet<string> = new Set(
 /** OpenAI refuses a longer name of the end user. A digest of this length still tells users apart. */
 const MAX_USER = 64;
 
-export function printRequest(conversation: Conversation, { losses }: PrintContext): PrintedRequest {
+export function printRequest(given: Conversation, { losses }: PrintContext): PrintedRequest {
+  const names = new AllowedNames(toolNamesIn(given));
+  const { originals } = names;
+  const conversation = originals === undefined ? given : renameTools(given, names);
   const { model, streaming, turns, sampling, output, user } = conversation;
   const messages = [...printSystem(conversation), ...turns.flatMap((turn) => printTurn(turn, model, losses))];
   if (messages.length === 0) throw invalidRequest("the request has no messages");
@@ -39,7 +45,8 @@ export function printRequest(conversation: Conversation, { losses }: PrintContex
   if (effort !== undefined) body["reasoning_effort"] = effort;
   if (output !== undefined) body["response_format"] = printOutput(output);
   if (user !== undefined) body["user"] = user.length > MAX_USER ? hash("sha256", user, "hex") : user;
-  return { body: { ...body, ...printExtra(conversation, { target: "openai", known: SHARED_FIELDS, losses }) } };
+  const extra = printExtra(conversation, { target: "openai", known: SHARED_FIELDS, losses });
+  return { body: { ...body, ...extra }, ...(originals === undefined ? {} : { toolNames: originals }) };
 }
 
 /** Prints one message for each run of instructions of one role. */
@@ -53,12 +60,18 @@ function printSystem({ system }: Conversation): JsonObject[] {
   return messages;
 }
 
-/** Results of tools are messages of their own, in front of what the user says in the same turn. */
+/**
+ * Results of tools are messages of their own, in front of what the user says in the same turn. They hold nothing but
+ * texts, so the images and files in them begin what the user says.
+ */
 function printTurn({ role, parts }: Turn, model: string, losses: Losses): JsonObject[] {
   if (role === "assistant") return printAssistant(parts, model, losses);
-  const results = parts.filter((part) => part.kind === "result").map((part) => printResult(part, losses));
-  const content = parts.flatMap((part) => (part.kind === "result" ? [] : printContent(part, losses)));
-  return content.length === 0 ? results : [...results, { role: "user", content: simplified(content) }];
+  const results = parts.filter((part) => part.kind === "result");
+  const messages = results.map((part) => printResult(part, losses));
+  const media = results.flatMap(({ parts: found }) => found.filter(({ kind }) => kind !== "text"));
+  const others = parts.filter(({ kind }) => kind !== "result");
+  const content = [...media, ...others].flatMap((part) => printContent(part, losses));
+  return content.length === 0 ? messages : [...messages, { role: "user", content: simplified(content) }];
 }
 
 /** Writes a single text without a list, which more providers understand. */
@@ -67,12 +80,10 @@ function simplified(content: readonly JsonObject[]): string | JsonObject[] {
   return content.length === 1 && typeof first?.["text"] === "string" ? first["text"] : [...content];
 }
 
-function printResult({ id, parts }: ResultPart, losses: Losses): JsonObject {
-  const texts = parts.flatMap((part) => {
-    if (part.kind === "text") return [part.text];
-    losses.add(part.path ?? part.kind);
-    return [];
-  });
+function printResult({ id, parts, path, isError }: ResultPart, losses: Losses): JsonObject {
+  const texts = parts.flatMap((part) => (part.kind === "text" ? [part.text] : []));
+  // A result without a path says so in its text.
+  if (isError === true && path !== undefined) losses.add(`${path}.is_error`);
   return { role: "tool", tool_call_id: id, content: texts.join("\n") };
 }
 
@@ -92,7 +103,10 @@ function printContent(part: Part, losses: Losses): JsonObject[] {
       if (source.kind === "id" && source.vendor === "openai") return [{ type: "file", file: { file_id: source.id } }];
       if (source.kind !== "data") throw invalidRequest(`${part.path ?? "a file"} must be inline for this provider`);
       return [
-        { type: "file", file: { filename: name ?? "document", file_data: requireUrl(printUrl(source), part.path) } },
+        {
+          type: "file",
+          file: { filename: printFileName(name, source.mediaType), file_data: requireUrl(printUrl(source), part.path) },
+        },
       ];
     }
     case "audio": {

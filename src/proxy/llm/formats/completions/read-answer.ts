@@ -6,20 +6,21 @@ import { readAnswerObject, readAnswerObjects, readAnswerText } from "../../share
 import { countOf, objectOf, stringOf, type Json, type JsonObject } from "../../shared/json.ts";
 import type { Facts } from "../../shared/usage.ts";
 import type { ReadContext } from "../chat-format.ts";
+import { originalName } from "../shared/tool-names.ts";
 import { readThoughtSignature } from "./thought-signature.ts";
 import { learnFacts } from "./usage.ts";
 
-export function readAnswer(body: JsonObject, { model }: ReadContext): Answer {
+export function readAnswer(body: JsonObject, { model, toolNames }: ReadContext): Answer {
   if (!Array.isArray(body["choices"]))
     throw new ProxyError("llm_response_invalid", { detail: "a chat completion without a list of choices" });
   const facts: Facts = {};
   learnFacts(body, facts);
-  const choices = readAnswerObjects(body["choices"], "choices").map(readChoice);
+  const choices = readAnswerObjects(body["choices"], "choices").map((each, at) => readChoice(each, at, toolNames));
   return { id: stringOf(body["id"]) ?? "", model: facts.model ?? model, choices, facts };
 }
 
-function readChoice(choice: JsonObject, at: number): Choice {
-  const parts = readParts(readAnswerObject(choice["message"], "message") ?? {});
+function readChoice(choice: JsonObject, at: number, toolNames: ReadContext["toolNames"]): Choice {
+  const parts = readParts(readAnswerObject(choice["message"], "message") ?? {}, toolNames);
   const hasCall = parts.some(({ kind }) => kind === "call");
   return {
     index: countOf(choice["index"]) ?? at,
@@ -28,7 +29,7 @@ function readChoice(choice: JsonObject, at: number): Choice {
   };
 }
 
-function readParts(message: JsonObject): Part[] {
+function readParts(message: JsonObject, toolNames: ReadContext["toolNames"]): Part[] {
   const parts: Part[] = [];
   const thought = reasoningText(message);
   if (thought !== "") parts.push({ kind: "reasoning", text: thought });
@@ -39,7 +40,7 @@ function readParts(message: JsonObject): Part[] {
   const calls = readAnswerObjects(message["tool_calls"], "tool_calls");
   const legacy = objectOf(message["function_call"]);
   if (calls.length === 0 && legacy !== undefined) calls.push({ function: legacy });
-  calls.forEach((call, at) => parts.push(readCall(call, at)));
+  calls.forEach((call, at) => parts.push(readCall(call, at, toolNames)));
   return parts;
 }
 
@@ -56,13 +57,13 @@ export function textOf(content: Json | undefined): string {
     .join("");
 }
 
-function readCall(call: JsonObject, at: number): CallPart {
+function readCall(call: JsonObject, at: number, toolNames: ReadContext["toolNames"]): CallPart {
   const custom = readAnswerObject(call["custom"], "custom");
   const made = custom ?? readAnswerObject(call["function"], "function") ?? {};
   return {
     kind: "call",
     id: callId(call, at),
-    name: readAnswerText(made["name"], "name"),
+    name: originalName(made, toolNames),
     arguments: stringOf(made[custom === undefined ? "arguments" : "input"]) ?? "",
     ...(custom === undefined ? {} : { isFreeText: true }),
     ...readThoughtSignature(call),

@@ -21,6 +21,7 @@ import {
   requireText,
 } from "../../shared/request-fields.ts";
 import { readUrl } from "../shared/data-url.ts";
+import { readFileData } from "../shared/file-name.ts";
 
 interface Message {
   readonly system: readonly SystemText[];
@@ -145,7 +146,7 @@ function file(part: JsonObject, path: string): FilePart {
   const id = readText(given["file_id"], `${place}.file_id`);
   const source =
     id === undefined
-      ? readUrl(requireText(given["file_data"], `${place}.file_data`), `${place}.file_data`)
+      ? readFileData(requireText(given["file_data"], `${place}.file_data`), name, `${place}.file_data`)
       : ({ kind: "id", id, vendor: "openai" } as const);
   return { kind: "file", source, path: place, ...(name === undefined ? {} : { name }) };
 }

@@ -21,7 +21,7 @@ interface Call {
 const MAX_CHOICES = 128;
 const MAX_CALLS = 1024;
 
-export function readStream({ model }: ReadContext): StreamReader {
+export function readStream({ model, toolNames }: ReadContext): StreamReader {
   const choices = new Map<number, ChoiceReader>();
   let hasStarted = false;
   return {
@@ -37,7 +37,7 @@ export function readStream({ model }: ReadContext): StreamReader {
         const index = countOf(choice["index"]) ?? at;
         if (index >= MAX_CHOICES) continue;
         let reader = choices.get(index);
-        if (reader === undefined) choices.set(index, (reader = new ChoiceReader(index)));
+        if (reader === undefined) choices.set(index, (reader = new ChoiceReader(index, toolNames)));
         reader.read(choice, events);
       }
       const usage = readUsage(objectOf(chunk["usage"]));
@@ -56,6 +56,7 @@ export function readStream({ model }: ReadContext): StreamReader {
 
 class ChoiceReader {
   readonly #choice: number;
+  readonly #toolNames: ReadContext["toolNames"];
   readonly #calls = new Map<number, Call>();
   /** The text, reasoning or refusal that is open. */
   #open: { readonly kind: "text" | "reasoning" | "refusal"; readonly part: number } | undefined;
@@ -63,8 +64,9 @@ class ChoiceReader {
   #hasCall = false;
   #hasStopped = false;
 
-  constructor(choice: number) {
+  constructor(choice: number, toolNames: ReadContext["toolNames"]) {
     this.#choice = choice;
+    this.#toolNames = toolNames;
   }
 
   read(choice: JsonObject, events: AnswerEvent[]): void {
@@ -119,7 +121,8 @@ class ChoiceReader {
   #openCall(call: Call, isFreeText: boolean, events: AnswerEvent[]): void {
     this.#closeText(events);
     this.#hasCall = true;
-    const { id, name, held, signed } = call;
+    const { id, held, signed } = call;
+    const name = this.#toolNames?.get(call.name) ?? call.name;
     call.part = this.#openPart({ kind: "call", id, name, ...(isFreeText ? { isFreeText } : {}), ...signed }, events);
     this.#arguments(call.part, held, events);
   }

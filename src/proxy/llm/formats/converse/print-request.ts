@@ -1,5 +1,5 @@
 /** Prints a conversation as a request of the Bedrock Converse API, whose path names the model and the way to answer. */
-import { callIds, type Conversation } from "../../conversation/conversation.ts";
+import { callIds, type Conversation, type SystemText } from "../../conversation/conversation.ts";
 import type { Losses } from "../../conversation/losses.ts";
 import { effortOf } from "../../conversation/reasoning.ts";
 import type { JsonObject } from "../../shared/json.ts";
@@ -10,6 +10,7 @@ import { printExtra } from "../shared/extra.ts";
 import { CacheMarks } from "./cache-marks.ts";
 import { canCache, familyOf, type Family } from "./model.ts";
 import { AllowedNames } from "../shared/allowed-names.ts";
+import { printOutputSchema, withOutput } from "../shared/output-schema.ts";
 import { toolNamesIn } from "../shared/tool-names.ts";
 import { printMessages } from "./print-content.ts";
 import { printTools } from "./print-tools.ts";
@@ -30,7 +31,7 @@ export function printRequest(conversation: Conversation, { losses, tags }: Print
   const calls = new AllowedNames(ids);
 
   const body: JsonObject = {};
-  const system = printSystem(conversation.system, marks);
+  const system = printSystem(withOutput(conversation), marks);
   body["messages"] = printMessages(turns, { tools: names, calls, marks, losses });
   if (body["messages"].length === 0) throw invalidRequest("the request has no message with content");
   if (system.length > 0) body["system"] = system;
@@ -62,7 +63,7 @@ export function printRequest(conversation: Conversation, { losses, tags }: Print
   return { body, ...(originals === undefined || tools.length === 0 ? {} : { toolNames: originals }) };
 }
 
-function printSystem(system: Conversation["system"], marks: CacheMarks): JsonObject[] {
+function printSystem(system: readonly SystemText[], marks: CacheMarks): JsonObject[] {
   const blocks: JsonObject[] = [];
   for (const { text, cache } of system) {
     blocks.push({ text });
@@ -110,8 +111,9 @@ function printReasoning({ reasoning }: Conversation, family: Family): JsonObject
 }
 
 function printOutput(output: Conversation["output"]): JsonObject | undefined {
-  if (output === undefined) return undefined;
-  const { name, schema = { type: "object", additionalProperties: true } } = output;
+  const schema = printOutputSchema(output);
+  if (schema === undefined) return undefined;
+  const name = output?.name;
   const named = name !== undefined && /^[A-Za-z0-9_-]{1,64}$/.test(name) ? { name } : {};
   const jsonSchema = { ...named, schema: JSON.stringify(schema) };
   return { textFormat: { type: "json_schema", structure: { jsonSchema } } };

@@ -8,6 +8,7 @@ import {
   type Part,
   type ResultPart,
   type Source,
+  type SystemText,
   type Tool,
   type ToolChoice,
 } from "../../conversation/conversation.ts";
@@ -16,6 +17,7 @@ import type { JsonObject } from "../../shared/json.ts";
 import { invalidRequest } from "../../shared/request-fields.ts";
 import type { PrintContext, PrintedRequest } from "../chat-format.ts";
 import { AllowedNames } from "../shared/allowed-names.ts";
+import { printOutputSchema, withOutput } from "../shared/output-schema.ts";
 import { renameTools, toolNamesIn } from "../shared/tool-names.ts";
 import { printExtra } from "../shared/extra.ts";
 import { printSampling, printThinking } from "./thinking.ts";
@@ -35,7 +37,8 @@ export function printRequest(given: Conversation, { losses, tags }: PrintContext
   const names = new AllowedNames(toolNamesIn(given));
   const { originals } = names;
   const conversation = originals === undefined ? given : renameTools(given, names);
-  const { model, streaming, system, sampling, user } = conversation;
+  const { model, streaming, sampling, user } = conversation;
+  const system = withOutput(conversation);
   if ((sampling.choices ?? 1) > 1) throw invalidRequest("n greater than 1 cannot be translated for this provider");
   const maxTokens = sampling.maxTokens ?? DEFAULT_MAX_TOKENS;
   for (const [key, name] of UNKNOWN_SETTINGS) if (sampling[key] !== undefined) losses.add(name);
@@ -78,7 +81,7 @@ interface PartContext {
   readonly calls: AllowedNames;
 }
 
-function printSystem(system: Conversation["system"]): string | JsonObject[] {
+function printSystem(system: readonly SystemText[]): string | JsonObject[] {
   if (system.every(({ cache }) => cache === undefined)) return system.map(({ text }) => text).join("\n");
   return system.map(({ text, cache }) => ({ type: "text", text, ...printCache(cache) }));
 }
@@ -189,12 +192,15 @@ function printTool(tool: Tool, losses: Losses): JsonObject[] {
     losses.add(tool.path);
     return [];
   }
-  const { name, description, schema, isFreeText, cache } = tool;
+  const { name, description, schema, isFreeText, strict, cache } = tool;
+  const input = isFreeText === true ? FREE_TEXT : schema;
+  if (strict === true) losses.add("tools.strict");
   return [
     {
       name,
       ...(description === undefined ? {} : { description }),
-      input_schema: isFreeText === true ? FREE_TEXT : schema,
+      // Clients of other formats may leave the type out, which can only be this one.
+      input_schema: input["type"] === undefined ? { ...input, type: "object" } : input,
       ...printCache(cache),
     },
   ];
@@ -217,6 +223,6 @@ function printChoice(choice: ToolChoice | undefined, isThinking: boolean, losses
 }
 
 function printOutput(output: Conversation["output"]): JsonObject {
-  if (output === undefined) return {};
-  return { format: { type: "json_schema", schema: output.schema ?? { type: "object", additionalProperties: true } } };
+  const schema = printOutputSchema(output);
+  return schema === undefined ? {} : { format: { type: "json_schema", schema } };
 }

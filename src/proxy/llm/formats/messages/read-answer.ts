@@ -6,6 +6,7 @@ import { readAnswerObjects, readAnswerText } from "../../shared/answer-fields.ts
 import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../../shared/json.ts";
 import type { Facts } from "../../shared/usage.ts";
 import type { ReadContext } from "../chat-format.ts";
+import { originalName } from "../shared/tool-names.ts";
 import { learnFacts } from "./usage.ts";
 
 export function readAnswer(body: JsonObject, { model, toolNames }: ReadContext): Answer {
@@ -62,12 +63,6 @@ function readBlock(block: JsonObject, toolNames: ReadContext["toolNames"]): Part
     default:
       return [{ kind: "vendor", vendor: "anthropic", name: stringOf(block["type"]) ?? "", value: block }];
   }
-}
-
-/** Returns the client's own name of a tool. */
-export function originalName(block: JsonObject, toolNames: ReadContext["toolNames"]): string {
-  const name = readAnswerText(block["name"], "name");
-  return toolNames?.get(name) ?? name;
 }
 
 export function readStopReason(message: JsonObject): Stop {

@@ -5,7 +5,8 @@ import { countOf, objectOf, stringOf, type JsonObject } from "../../shared/json.
 import type { Facts } from "../../shared/usage.ts";
 import type { ReadContext, StreamReader } from "../chat-format.ts";
 import { readErrorObject } from "../shared/read-error.ts";
-import { originalName, readStopReason } from "./read-answer.ts";
+import { originalName } from "../shared/tool-names.ts";
+import { readStopReason } from "./read-answer.ts";
 import { learnFromEvent } from "./usage.ts";
 
 /** More blocks than any answer has; further ones are ignored. */

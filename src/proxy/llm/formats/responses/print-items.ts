@@ -4,6 +4,7 @@ import type { Losses } from "../../conversation/losses.ts";
 import type { JsonObject } from "../../shared/json.ts";
 import { invalidRequest } from "../../shared/request-fields.ts";
 import { printUrl } from "../shared/data-url.ts";
+import { printFileName } from "../shared/file-name.ts";
 
 export interface ItemContext {
   readonly losses: Losses;
@@ -132,13 +133,8 @@ function printFile({ source, name, path }: Part & { kind: "file" }): JsonObject[
     case "url":
       return [{ type: "input_file", file_url: source.url }];
     case "data":
-      return [{ type: "input_file", filename: name ?? defaultName(source.mediaType), file_data: printUrl(source) }];
+      return [{ type: "input_file", filename: printFileName(name, source.mediaType), file_data: printUrl(source) }];
   }
-}
-
-/** The API refuses a file whose name does not tell its type. */
-function defaultName(mediaType: string): string {
-  return mediaType === "application/pdf" ? "document.pdf" : "document.txt";
 }
 
 function fileId(source: Source & { kind: "id" }, path: string | undefined): JsonObject {

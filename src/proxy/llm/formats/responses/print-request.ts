@@ -5,7 +5,9 @@ import type { Losses } from "../../conversation/losses.ts";
 import type { JsonObject } from "../../shared/json.ts";
 import { invalidRequest } from "../../shared/request-fields.ts";
 import type { PrintContext, PrintedRequest } from "../chat-format.ts";
+import { AllowedNames } from "../shared/allowed-names.ts";
 import { printExtra } from "../shared/extra.ts";
+import { renameTools, toolNamesIn } from "../shared/tool-names.ts";
 import { printInput, printSystemItem, type ItemContext } from "./print-items.ts";
 
 /** Fields of chat completions that this format knows under the same name and with the same meaning. */
@@ -17,7 +19,10 @@ const SHARED_FIELDS: ReadonlySet<string> = new Set(
 const MIN_OUTPUT_TOKENS = 16;
 const MAX_METADATA = 512;
 
-export function printRequest(conversation: Conversation, { losses }: PrintContext): PrintedRequest {
+export function printRequest(given: Conversation, { losses }: PrintContext): PrintedRequest {
+  const names = new AllowedNames(toolNamesIn(given));
+  const { originals } = names;
+  const conversation = originals === undefined ? given : renameTools(given, names);
   const { model, streaming, output, user } = conversation;
   const context: ItemContext = { losses, hasCacheMarks: knowsCacheMarks(model) };
   const body: JsonObject = { model, input: printInput(conversation, context), store: false };
@@ -30,7 +35,7 @@ export function printRequest(conversation: Conversation, { losses }: PrintContex
   const extra = printExtra(conversation, { target: "openai", known: SHARED_FIELDS, losses });
   if (user !== undefined && user.length <= MAX_METADATA) body["metadata"] = { user_id: user };
   else if (user !== undefined) losses.add("user");
-  return { body: { ...body, ...extra } };
+  return { body: { ...body, ...extra }, ...(originals === undefined ? {} : { toolNames: originals }) };
 }
 
 /** Instructions become items when one of them carries a mark, which the field cannot. */

@@ -7,10 +7,11 @@ import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../../sh
 import type { Facts } from "../../shared/usage.ts";
 import type { ReadContext } from "../chat-format.ts";
 import { readErrorObject } from "../shared/read-error.ts";
+import { originalName } from "../shared/tool-names.ts";
 import { learnResponse } from "./usage.ts";
 
 /** A response that failed is no answer: OpenAI reports most of its errors with a status, and few in this way. */
-export function readAnswer(body: JsonObject, { model }: ReadContext): Answer {
+export function readAnswer(body: JsonObject, { model, toolNames }: ReadContext): Answer {
   const { output, status } = body;
   if (status === "failed" || status === "cancelled") {
     const { message } = readErrorObject(body);
@@ -22,18 +23,18 @@ export function readAnswer(body: JsonObject, { model }: ReadContext): Answer {
     throw new ProxyError("llm_response_invalid", { detail: "a response without a list of output items" });
   const facts: Facts = {};
   learnResponse(body, facts);
-  const parts = readAnswerObjects(output, "output").flatMap(readItem);
+  const parts = readAnswerObjects(output, "output").flatMap((item) => readItem(item, toolNames));
   const choice = { index: 0, parts, stop: stopOf(body, parts) };
   return { id: stringOf(body["id"]) ?? "", model: facts.model ?? model, choices: [choice], facts };
 }
 
-function readItem(item: JsonObject): Part[] {
+function readItem(item: JsonObject, toolNames: ReadContext["toolNames"]): Part[] {
   switch (item["type"]) {
     case "message":
       return readAnswerObjects(item["content"], "content").flatMap(readContent);
     case "function_call":
     case "custom_tool_call":
-      return [readCall(item)];
+      return [readCall(item, toolNames)];
     case "reasoning":
       return [readReasoning(item)];
     default: {
@@ -56,19 +57,20 @@ export function readCitation(annotation: Json | undefined): Citation[] {
   return value === undefined ? [] : [{ vendor: "openai", value }];
 }
 
-function readCall(item: JsonObject): CallPart {
+function readCall(item: JsonObject, toolNames: ReadContext["toolNames"]): CallPart {
   const isFreeText = item["type"] === "custom_tool_call";
   return {
     kind: "call",
-    ...readCallHead(item),
+    ...readCallHead(item, toolNames),
     arguments: readAnswerText(item[isFreeText ? "input" : "arguments"], "arguments"),
     ...(isFreeText ? { isFreeText } : {}),
   };
 }
 
 /** Returns what is known of a call before its arguments. */
-export function readCallHead(item: JsonObject): Pick<CallPart, "id" | "name"> {
-  return { id: stringOf(item["call_id"]) ?? stringOf(item["id"]) ?? "", name: readAnswerText(item["name"], "name") };
+export function readCallHead(item: JsonObject, toolNames: ReadContext["toolNames"]): Pick<CallPart, "id" | "name"> {
+  const id = stringOf(item["call_id"]) ?? stringOf(item["id"]) ?? "";
+  return { id, name: originalName(item, toolNames) };
 }
 
 function readReasoning(item: JsonObject): Part {

@@ -19,6 +19,7 @@ import { readSignature } from "../../conversation/signature.ts";
 import type { Json, JsonObject } from "../../shared/json.ts";
 import { invalidRequest, readObjects, readText, requireObject, requireText } from "../../shared/request-fields.ts";
 import { readUrl } from "../shared/data-url.ts";
+import { readFileData } from "../shared/file-name.ts";
 import { qualifiedName, readTools } from "./tools.ts";
 
 /** What the items are read into. */
@@ -144,27 +145,7 @@ function readFileSource(part: JsonObject, name: string | undefined, path: string
   if (id !== undefined) return fileAt(id);
   const url = readText(part["file_url"], `${path}.file_url`);
   if (url !== undefined) return readUrl(url, `${path}.file_url`);
-  const data = requireText(part["file_data"], `${path}.file_data`);
-  if (/^data:/i.test(data)) return readUrl(data, `${path}.file_data`);
-  // Bytes without a media type: the name tells it, as it does for OpenAI.
-  return { kind: "data", mediaType: mediaTypeOf(name), data };
-}
-
-/** Media types of the files that the API takes, by the end of their names. */
-const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
-  ["txt", "text/plain"],
-  ["md", "text/markdown"],
-  ["csv", "text/csv"],
-  ["html", "text/html"],
-  ["json", "application/json"],
-  ["doc", "application/msword"],
-  ["docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"],
-  ["xls", "application/vnd.ms-excel"],
-  ["xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"],
-]);
-
-function mediaTypeOf(name = ""): string {
-  return MEDIA_TYPES.get(name.slice(name.lastIndexOf(".") + 1).toLowerCase()) ?? "application/pdf";
+  return readFileData(requireText(part["file_data"], `${path}.file_data`), name, `${path}.file_data`);
 }
 
 function readCall(item: JsonObject, type: string, path: string): Part {

@@ -30,7 +30,7 @@ interface OpenPart {
 type Kind = "text" | "refusal" | "reasoning";
 
 class ResponsesReader implements StreamReader {
-  readonly #model: string;
+  readonly #context: ReadContext;
   /** Open parts by the index of the item, for contents of messages also by that of the content. */
   readonly #open = new Map<string, OpenPart>();
   #parts = 0;
@@ -39,8 +39,8 @@ class ResponsesReader implements StreamReader {
   #hasRefused = false;
   #events: AnswerEvent[] = [];
 
-  constructor({ model }: ReadContext) {
-    this.#model = model;
+  constructor(context: ReadContext) {
+    this.#context = context;
   }
 
   read(event: JsonObject, name: string): readonly AnswerEvent[] {
@@ -96,7 +96,7 @@ class ResponsesReader implements StreamReader {
   #start(response: JsonObject): void {
     if (this.#hasStarted) return;
     this.#hasStarted = true;
-    const model = stringOf(response["model"]) ?? this.#model;
+    const model = stringOf(response["model"]) ?? this.#context.model;
     this.#events.push({ kind: "start", id: stringOf(response["id"]) ?? "", model });
   }
 
@@ -105,7 +105,7 @@ class ResponsesReader implements StreamReader {
     if (type === "function_call" || type === "custom_tool_call") {
       this.#hasCalls = true;
       const isFreeText = type === "custom_tool_call";
-      const head = readCallHead(item);
+      const head = readCallHead(item, this.#context.toolNames);
       this.#openPart(itemKey(event), { kind: "call", ...head, ...(isFreeText ? { isFreeText } : {}) });
     } else if (type === "reasoning") this.#openPart(itemKey(event), { kind: "reasoning" });
   }

@@ -1,6 +1,6 @@
 /**
- * Names and identifiers of tools for Converse, which allows 64 letters, digits, `_` and `-`, and identifiers of calls for
- * Messages, which allows the same characters. Others are replaced in a way that depends on nothing but the request, so
+ * Names of tools for OpenAI, Anthropic and Converse, which allow 64 letters, digits, `_` and `-`, and identifiers of calls
+ * for the last two, which allow the same characters. Others are replaced in a way that depends on nothing but the request, so
  * that all replicas and all turns of a conversation agree.
  */
 import { hash } from "node:crypto";

@@ -1,5 +1,8 @@
 /** Names of tools in a conversation, for formats that do not allow all of them (allowed-names.ts). */
 import type { Conversation, Part } from "../../conversation/conversation.ts";
+import { readAnswerText } from "../../shared/answer-fields.ts";
+import type { JsonObject } from "../../shared/json.ts";
+import type { ReadContext } from "../chat-format.ts";
 import type { AllowedNames } from "./allowed-names.ts";
 
 /** Returns the names of tools that are offered, demanded or called. */
@@ -21,4 +24,10 @@ export function renameTools(conversation: Conversation, names: AllowedNames): Co
       ? { toolChoice: { ...toolChoice, names: toolChoice.names.map((name) => names.allowed(name)) } }
       : {}),
   };
+}
+
+/** Returns the client's own name of a tool that an answer names. */
+export function originalName(made: JsonObject, toolNames: ReadContext["toolNames"]): string {
+  const name = readAnswerText(made["name"], "name");
+  return toolNames?.get(name) ?? name;
 }
