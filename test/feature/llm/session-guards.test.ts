@@ -1,83 +1,9 @@
-/** Prompt guards on sessions over WebSocket: what clients send, what providers say, every action, and guards that fail. */
+/** Prompt guards on sessions over WebSocket: what clients send and what providers say, and every action. */
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { WebSocket } from "ws";
-import { expectEvent } from "../../support/proofs/expect-event.ts";
-import { documents, GATEWAY, route, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
-import { prove, type ProofContext } from "../../support/proofs/prove.ts";
-import { startGuardService } from "../../support/servers/guard-service.ts";
-import { OPENAI_KEY } from "../../support/servers/llm/openai.ts";
-import { startRealtime, type RealtimeServer } from "../../support/servers/llm/openai-realtime.ts";
+import { ADDRESS, answerOf, IDS, message, openSession } from "../../support/gateway/guarded-session.ts";
+import { prove } from "../../support/proofs/prove.ts";
 
-interface Event {
-  readonly type: string;
-  readonly [member: string]: unknown;
-}
-
-/** A client of a session: what it gets, in order. */
-class Client {
-  readonly socket: WebSocket;
-  readonly #events: Event[] = [];
-  #wake: () => void = () => undefined;
-
-  constructor(url: string) {
-    this.socket = new WebSocket(url, [], { perMessageDeflate: false });
-    this.socket.on("message", (data: Buffer) => {
-      this.#events.push(JSON.parse(data.toString()) as Event);
-      this.#wake();
-    });
-  }
-
-  send(event: object): void {
-    this.socket.send(JSON.stringify(event));
-  }
-
-  /** Resolves with all events up to the first one of this type, and forgets them. */
-  async until(type: string): Promise<Event[]> {
-    for (;;) {
-      const at = this.#events.findIndex((event) => event.type === type);
-      if (at !== -1) return this.#events.splice(0, at + 1);
-      await new Promise<void>((resolve) => (this.#wake = resolve));
-    }
-  }
-}
-
-interface Session {
-  readonly client: Client;
-  readonly realtime: RealtimeServer;
-}
-
-/** @param guards members of `promptGuard` in flow YAML */
-async function openSession(
-  context: ProofContext,
-  guards: string,
-  { path = "realtime", objects = [] }: { path?: "realtime" | "responses"; objects?: readonly string[] } = {},
-): Promise<Session> {
-  const realtime = await startRealtime(context);
-  const backend = `
-apiVersion: gwproxy.dev/v1alpha1
-kind: GwBackend
-metadata: {name: ai}
-spec:
-  ai: {provider: {llma: {}, host: 127.0.0.1, port: ${realtime.port}}}
-  policies: {auth: {key: ${OPENAI_KEY}}, ai: {promptGuard: {streaming: Enabled, ${guards}}}}
-`;
-  const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai"), ...objects));
-  const query = path === "realtime" ? "?model=gpt-9" : "";
-  const client = new Client(`${gateway.url().replace("http", "ws")}/v1/${path}${query}`);
-  context.after(() => client.socket.terminate());
-  const failed = once(client.socket, "error").then(([error]) => assert.fail(String(error)));
-  await expectEvent(context, Promise.race([once(client.socket, "open"), failed]), "an open session");
-  failed.catch(() => undefined);
-  return { client, realtime };
-}
-
-const ADDRESS = "bob@example.com";
 const REJECTS = "regex: {builtins: [Email], action: Reject}, response: {message: withheld}";
-
-function message(...content: readonly object[]): object {
-  return { type: "conversation.item.create", item: { type: "message", role: "user", content } };
-}
 
 /** Events with an address in each place that a guard looks at. */
 const CLIENT_EVENTS: Readonly<Record<string, object>> = {
@@ -151,30 +77,6 @@ prove([], "no spelling of a message gets around the guards of a session", async 
   ]);
 });
 
-const IDS = { response_id: "resp_1", item_id: "item_1", output_index: 0, content_index: 0 };
-
-/** The events of an answer whose text comes in pieces. */
-function answerOf(pieces: readonly string[], kind = "output_text", ids = IDS): Event[] {
-  const whole = pieces.join("");
-  const member = kind === "output_text" ? "text" : "transcript";
-  const item = {
-    id: ids.item_id,
-    type: "message",
-    role: "assistant",
-    content: [{ type: "output_audio", transcript: whole }],
-  };
-  return [
-    { type: "response.created", response: { id: ids.response_id, status: "in_progress", output: [] } },
-    ...pieces.map((delta) => ({ type: `response.${kind}.delta`, ...ids, delta })),
-    { type: `response.${kind}.done`, ...ids, [member]: whole },
-    { type: "response.output_item.done", response_id: ids.response_id, item },
-    {
-      type: "response.done",
-      response: { id: ids.response_id, object: "realtime.response", status: "completed", output: [item], usage: {} },
-    },
-  ];
-}
-
 for (const kind of ["output_text", "output_audio_transcript"])
   prove([], `an answer that response guards reject is dropped and cancelled (${kind})`, async (context) => {
     const { client, realtime } = await openSession(context, `response: [{${REJECTS}}]`);
@@ -219,36 +121,6 @@ for (const action of ["Mask", "Audit"])
       said,
     );
   });
-
-const HOOK = "webhook: {backendRef: {group: gwproxy.dev, kind: GwBackend, name: hook, port: 80}";
-
-prove([], "a service sees the texts of a session, and fails it closed or open", async (context) => {
-  const service = await startGuardService(context);
-  const objects = [staticBackend("hook", service.port)];
-  for (const failureMode of ["FailClosed", "FailOpen"]) {
-    const guards = `request: [{${HOOK}, failureMode: ${failureMode}}}], response: [{${HOOK}, failureMode: ${failureMode}}}]`;
-    const { client, realtime } = await openSession(context, guards, { objects });
-    service.answer = { body: { action: {} } };
-    const harmless = message({ type: "input_text", text: "hello" });
-    client.send(harmless);
-    realtime.says = answerOf(["Good", " day."]);
-    client.send({ type: "response.create" });
-    assert.deepEqual(await client.until("response.done"), realtime.says);
-    const bodies = service.received.slice(-2).map(({ body }) => body);
-    assert.deepEqual(bodies, [
-      { body: { messages: [{ role: "user", content: "hello" }] } },
-      { body: { choices: [{ message: { role: "assistant", content: "Good day." } }] } },
-    ]);
-    service.answer = { status: 200, body: "no answer" };
-    client.send(harmless);
-    client.send({ type: "response.create" });
-    const events = (await client.until("response.done")).filter(({ type }) => type === "error");
-    const messages = events.map(({ error }) => (error as { message: string }).message);
-    const isClosed = failureMode === "FailClosed";
-    assert.deepEqual(messages, isClosed ? Array.from({ length: 2 }, () => "Content blocked by guardrail policy") : []);
-    assert.equal(realtime.received.filter(({ type }) => type === "conversation.item.create").length, isClosed ? 1 : 2);
-  }
-});
 
 prove([], "a session of Responses is guarded where streams are", async (context) => {
   const guards = `request: [{${REJECTS}}], response: [{${REJECTS}}]`;
