@@ -38,6 +38,25 @@ for (const version of ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
     }
   });
 
+test("a server that misbehaves on its stream, or when a session begins: the client learns nothing of it", async (t) => {
+  const { url, session } = await open(t);
+  for (const name of Object.keys(MISBEHAVIOURS)) {
+    const headers = { ...MCP_HEADERS, ...session, "x-misbehaves": name };
+    const leave = new AbortController();
+    const stream = await fetch(url, { headers, signal: leave.signal });
+    assert.ok([200, 500].includes(stream.status), `${name}: ${stream.status}`);
+    // A stream that breaks off is opened again, so that of the client stays; it has a comment first.
+    const first = await stream.body?.getReader().read();
+    assert.doesNotMatch(Buffer.from(first?.value ?? []).toString(), LEAKED);
+    leave.abort();
+    const begun = await post(url, INITIALIZE, { "x-misbehaves": name });
+    assert.deepEqual([responseIn(begun).error?.code, begun.headers["mcp-session-id"]], [-32_603, undefined], name);
+    assert.doesNotMatch(begun.body, LEAKED);
+    await expectAlive(url, session);
+  }
+  await untilClosed();
+});
+
 /** Texts of the server that no client may read. */
 const LEAKED = /elsewhere|hello|127\.0\.0\.1|xxx/;
 const LONG_ID = `"${"a".repeat(1_100)}"`;
@@ -274,7 +293,7 @@ async function open(context: Pick<ProofContext, "after">, version = "2025-11-25"
     request.on("end", () => {
       const text = Buffer.concat(chunks).toString();
       bodies.push(text);
-      answerMessage(text, response);
+      answerMessage(text, response, String(request.headers["x-misbehaves"] ?? ""));
     });
   });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
@@ -311,13 +330,14 @@ spec:
   return { url, session: { "mcp-session-id": String(begun.headers["mcp-session-id"]) }, seen, bodies };
 }
 
-function answerMessage(text: string, response: ServerResponse): void {
-  if (text === "") return void response.writeHead(405).end();
-  const { id, method, params = {} } = JSON.parse(text) as Received;
+/** @param asked how to misbehave, whatever the message is */
+function answerMessage(text: string, response: ServerResponse, asked: string): void {
+  if (text === "" && asked === "") return void response.writeHead(405).end();
+  const { id, method, params = {} } = JSON.parse(text || '{"id":7,"method":"GET"}') as Received;
   if (id === undefined || method === undefined) return void response.writeHead(202).end();
   if (method === "initialize") response.setHeader("mcp-session-id", "session-of-the-server");
-  const name = params.name ?? "";
-  if (method === "tools/call" && Object.hasOwn(MISBEHAVIOURS, name)) return MISBEHAVIOURS[name]?.(response, id);
+  const name = method === "tools/call" ? (params.name ?? "") : asked;
+  if (Object.hasOwn(MISBEHAVIOURS, name)) return MISBEHAVIOURS[name]?.(response, id);
   const { protocolVersion } = params;
   const result = JSON.stringify(method === "initialize" ? { ...INITIALIZED, protocolVersion } : {});
   // Parsing would lose some ids.

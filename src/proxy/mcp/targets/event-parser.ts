@@ -13,8 +13,9 @@ const SPACE = 0x20;
 /** U+FEFF in UTF-8. */
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 const LINE_FEED = Buffer.from("\n");
-/** Ids are sent back in a header. */
 const MAX_ID_BYTES = 1_024;
+/** Ids are sent back in a header (RFC 9110 §5.5): others are ignored, as those with a NUL are by the standard. */
+const USABLE_ID = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 export class EventParser {
   /** The last event id; undefined when the stream gave none. */
@@ -86,9 +87,13 @@ export class EventParser {
       this.#dataBytes += value.length + 1;
       this.#limit();
     } else if (name === "event") this.#type = value.toString("utf8", 0, 64);
-    else if (name === "id" && value.length <= MAX_ID_BYTES && !value.includes(0))
-      this.lastId = value.toString("latin1");
+    else if (name === "id") this.#noteId(value);
     else if (name === "retry" && /^\d{1,9}$/.test(value.toString("latin1", 0, 10))) this.retryMs = Number(value);
+  }
+
+  #noteId(value: Buffer): void {
+    const id = value.length <= MAX_ID_BYTES ? value.toString("latin1") : undefined;
+    if (id !== undefined && USABLE_ID.test(id)) this.lastId = id;
   }
 
   #dispatch(): void {
