@@ -9,7 +9,7 @@ import type { ClientRequest } from "./multiplexer.ts";
 import { metaOf, sendTo, type Server } from "./server.ts";
 
 /** Methods of the lists, by the kind of their items. */
-export const LIST_OF: Readonly<Record<ItemKind, string>> = {
+const LIST_OF: Readonly<Record<ItemKind, string>> = {
   tool: "tools/list",
   prompt: "prompts/list",
   resource: "resources/list",

@@ -67,6 +67,24 @@ describe("the stream of a call", () => {
     );
   });
 
+  it("is held under rules only while nothing tells that the item exists", async () => {
+    const channel = new MessageChannel();
+    const a = scriptedTarget("a", {
+      "tools/list": () => ({ result: { tools: [{ name: "open" }] } }),
+      "tools/call": () => ({ stream: channel }),
+    });
+    const server = testServer([a, scriptedTarget("b", {})], { authorize: () => () => true });
+    const ask = async (name: string) => reader(await server.open("tools/call", { name }));
+    channel.send(LOG);
+    const listed = await ask("a_open");
+    assert.equal((await listed())?.method, LOG.method, "a server lists the tool, and has not responded yet");
+    const question = { id: 7, method: "roots/list" };
+    for (const message of [LOG, LOG, question]) channel.send(message);
+    const unlisted = await ask("a_dynamic");
+    const messages = [await unlisted(), await unlisted(), await unlisted()].map((message) => message?.method);
+    assert.deepEqual(messages, [LOG.method, LOG.method, question.method], "a question passes without a response");
+  });
+
   it("fails when a target asks a client that cannot answer", async () => {
     const question = { id: 7, method: "elicitation/create", params: { message: "?" } };
     const a = scriptedTarget("a", {
