@@ -110,6 +110,7 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
       log: reportsLog,
     }),
     answers: statuses.answers,
+    clock: systemClock,
     log: reportsLog,
   });
   const feed = createFeed((gateway) => translator.resourcesOf(gateway));

@@ -8,10 +8,15 @@
  * A report names, for each Gateway, a digest of the resources that its data planes should hold, and the keys that none
  * has acknowledged. A replica takes a report once it holds the same resources; until then one of both has not read the
  * last change. As with a data plane that is connected here, what was acknowledged stays so until it is removed.
+ *
+ * A resource that is removed and comes back looks the same in both digests, so a report from before the removal would
+ * count for the new one. For some seconds after a removal no report counts for the key, and then the latest one does: by
+ * that time a replica that knows of the removal has told what is missing.
  */
 import type { KubeObject, ObjectId } from "../../api/object.ts";
 import { isRecord } from "../../lib/is-record.ts";
 import type { Logger } from "../../lib/log.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { ResourceType } from "../../ir/resource.ts";
 import type { ObjectEvent } from "../../sources/source.ts";
 import type { TranslationStep } from "../../translator/translator.ts";
@@ -21,7 +26,7 @@ import { createAcknowledgements } from "../acknowledgements.ts";
 import type { StatusFeed } from "../status-feed.ts";
 import { parseReport, printReport, type GatewayReport, type Report, type ReportedRefusal } from "./report.ts";
 import { REPORT_KEY, REPORT_LABELS, REPORT_PREFIX, reportName, type ReportStore } from "./report-store.ts";
-import { TrackedResources } from "./tracked-resources.ts";
+import { isTracked, TrackedResources } from "./tracked-resources.ts";
 
 export interface ReplicaAcknowledgementsOptions {
   readonly namespace: string;
@@ -30,13 +35,22 @@ export interface ReplicaAcknowledgementsOptions {
   readonly store: Pick<ReportStore, "seen" | "write" | "stop">;
   /** Receives the answers of the data planes of other replicas. */
   readonly answers: StatusFeed["answers"];
+  readonly clock: Clock;
   readonly log: Pick<Logger, "warn">;
 }
+
+/** More than a replica needs to read a change, wait for more of them (report-store.ts), and write. */
+const SETTLE_MS = 5_000;
 
 /** Another replica, whose data planes together answer like one stream. */
 interface Peer {
   readonly stream: StreamId;
   report: Report;
+}
+
+/** Keys of a Gateway that were removed together. */
+interface Removal {
+  readonly cancel: () => void;
 }
 
 const NOTHING: Report = { gateways: {}, refused: [] };
@@ -49,6 +63,8 @@ export class ReplicaAcknowledgements {
   /** Gateways with a data plane that has answered this replica. */
   readonly #answering = new Set<string>();
   readonly #peers = new Map<string, Peer>();
+  /** What was removed last, under "gateway key", by the removal that it was part of. */
+  readonly #removed = new Map<string, Removal>();
   #isLeader = false;
   #warned = false;
 
@@ -97,6 +113,11 @@ export class ReplicaAcknowledgements {
     for (const [gateway, { removed }] of step.byGateway) this.#own.forget(gateway, removed);
     this.#own.forgetEverywhere(step.update.removed);
     const changed = this.#tracked.follow(step);
+    for (const [gateway, { removed }] of step.byGateway)
+      this.#settle(
+        gateway,
+        removed.filter(({ type }) => isTracked(type)).map(({ key }) => key),
+      );
     for (const gateway of changed) {
       if (this.#tracked.digest(gateway) === undefined) this.#answering.delete(gateway);
       for (const { stream, report } of this.#peers.values()) this.#acknowledge(stream, gateway, report);
@@ -105,7 +126,23 @@ export class ReplicaAcknowledgements {
   }
 
   stop(): Promise<void> {
+    for (const { cancel } of this.#removed.values()) cancel();
+    this.#removed.clear();
     return this.#options.store.stop();
+  }
+
+  /** Lets reports count for removed keys only after a while. */
+  #settle(gateway: string, keys: readonly string[]): void {
+    if (keys.length === 0) return;
+    const ids = keys.map((key) => `${gateway} ${key}`);
+    const removal: Removal = {
+      cancel: this.#options.clock.after(SETTLE_MS, () => {
+        // A later removal of the same key has an end of its own.
+        for (const id of ids) if (this.#removed.get(id) === removal) this.#removed.delete(id);
+        for (const { stream, report } of this.#peers.values()) this.#acknowledge(stream, gateway, report);
+      }),
+    };
+    for (const id of ids) this.#removed.set(id, removal);
   }
 
   #report(): void {
@@ -180,7 +217,8 @@ export class ReplicaAcknowledgements {
     const refused = new Set(report.refused.filter((each) => each.gateway === gateway).map(({ key }) => key));
     const acked = this.#tracked
       .of(gateway)
-      .filter(({ type, key }) => (type === "Bind" ? told.bound : !missing.has(key)) && !refused.has(key))
+      .filter(({ key }) => !this.#removed.has(`${gateway} ${key}`) && !refused.has(key))
+      .filter(({ type, key }) => (type === "Bind" ? told.bound : !missing.has(key)))
       .map(({ type, key }): AckedResource => ({ type, key, version: "" }));
     if (acked.length > 0) this.#options.answers.onAck(gateway, acked, stream);
   }

@@ -56,7 +56,8 @@ function add(tracked: TrackedGateway, type: TrackedType, key: string): void {
   tracked.digest ^= digestOf(key);
 }
 
-function isTracked(type: ResourceType): type is TrackedType {
+/** Decides whether a status tells of the acknowledgement of resources of a type. */
+export function isTracked(type: ResourceType): type is TrackedType {
   return type === "Policy" || type === "Listener" || type === "Bind";
 }
 

@@ -7,12 +7,14 @@ import { parseReport, printReport } from "../../../../src/controller/replicas/re
 import { ReplicaAcknowledgements } from "../../../../src/controller/replicas/replica-acknowledgements.ts";
 import { REPORT_LABELS, reportName } from "../../../../src/controller/replicas/report-store.ts";
 import type { Resource, ResourceUpdate } from "../../../../src/ir/resource.ts";
+import { testClock, type TestClock } from "../../../support/gateway/test-clock.ts";
 import { bind, listener, policy, route, to } from "../../../support/gateway/data-plane.ts";
 
 const GATEWAY = "default/gw";
 const NAMESPACE = "gwproxy-system";
 
 interface Replica {
+  readonly clock: TestClock;
   readonly acknowledgements: ReplicaAcknowledgements;
   /** What statuses are made of. */
   readonly told: Acknowledgements;
@@ -27,6 +29,7 @@ interface Replica {
 function replica(identity: string): Replica {
   const told = createAcknowledgements();
   const warnings: string[] = [];
+  const clock = testClock();
   let wanted: () => string | undefined = () => undefined;
   const acknowledgements = new ReplicaAcknowledgements({
     namespace: NAMESPACE,
@@ -41,9 +44,11 @@ function replica(identity: string): Replica {
       onNack: (gateway, refused, stream) => told.nack(gateway, stream, refused),
       onClose: (_gateway, stream) => told.closed(stream),
     },
+    clock,
     log: { warn: (message) => void warnings.push(message) },
   });
   return {
+    clock,
     acknowledgements,
     told,
     warnings,
@@ -113,6 +118,60 @@ test("a report about other resources than the leader's waits, and what is remove
   assert.deepEqual([leader.told.has(KEYS.policy), leader.told.has("policy/default/new")], [true, false]);
   leader.translate({ removed: [{ type: "Policy", key: KEYS.policy }] });
   assert.equal(leader.told.has(KEYS.policy), false);
+});
+
+test("a report from before a resource was removed does not count for the one that comes in its place", async () => {
+  const [leader, follower] = [replica("a"), replica("b")];
+  leader.acknowledgements.lead(true);
+  for (const each of [leader, follower]) each.translate({ set: [...EVERYTHING, policy("late", {})] });
+  const stream = Symbol("plane");
+  ack(follower, stream, EVERYTHING);
+  leader.observe("b", follower.report());
+  const again = [bind(), listener(), policy("p", {})];
+  const replace = (each: Replica): void => {
+    each.translate({ removed: again.map(({ type, key }) => ({ type, key })) });
+    each.translate({ set: again });
+  };
+  const known = (): boolean[] => [
+    leader.told.hasBind(GATEWAY),
+    leader.told.has(KEYS.listener),
+    leader.told.has(KEYS.policy),
+  ];
+  replace(leader);
+  assert.deepEqual(known(), [false, false, false], "the follower has not read the change");
+  ack(follower, stream, [policy("late", {})]);
+  leader.observe("b", follower.report());
+  assert.deepEqual(known(), [false, false, false], "nor has it now, although it tells something new");
+  assert.equal(leader.told.has("policy/default/late"), true);
+  await leader.clock.advance(4_000);
+  replace(follower);
+  leader.observe("b", follower.report());
+  await leader.clock.advance(2_000);
+  assert.deepEqual(known(), [false, false, false], "its data plane has not answered");
+  ack(follower, stream, again);
+  leader.observe("b", follower.report());
+  assert.deepEqual(known(), [true, true, true]);
+});
+
+test("an acknowledgement that leaves the report as it was counts once every replica has read the change", async () => {
+  const [leader, follower] = [replica("a"), replica("b")];
+  leader.acknowledgements.lead(true);
+  for (const each of [leader, follower]) each.translate({ set: EVERYTHING });
+  const stream = Symbol("plane");
+  ack(follower, stream, EVERYTHING);
+  leader.observe("b", follower.report());
+  for (const each of [leader, follower]) {
+    each.translate({ removed: [{ type: "Policy", key: KEYS.policy }] });
+    each.translate({ set: [policy("p", {})] });
+  }
+  ack(follower, stream, EVERYTHING);
+  await leader.clock.advance(4_000);
+  assert.equal(leader.told.has(KEYS.policy), false);
+  await leader.clock.advance(1_000);
+  assert.equal(leader.told.has(KEYS.policy), true, "the same text is not written again, so nothing else tells it");
+  leader.translate({ removed: [{ type: "Policy", key: KEYS.policy }] });
+  await leader.acknowledgements.stop();
+  assert.deepEqual(leader.clock.waiting(), []);
 });
 
 test("refusals travel with their reason, until they are mended", () => {
