@@ -278,6 +278,37 @@ test("guards and ai policies see a request before the picker, which reads what t
   assert.ok(JSON.stringify(seen["messages"]).includes("Be brief."));
 });
 
+const SECRET = "of-the-model-server";
+
+/** Locations of a credential, and what the model server gets there. */
+const PLACES: readonly {
+  readonly location: string;
+  readonly at: (request: OpenAiServer["seen"][number]) => unknown;
+}[] = [
+  { location: "header: {name: X-Own-Key}", at: ({ headers }) => headers["x-own-key"] },
+  { location: "cookie: {name: own}", at: ({ headers }) => headers.cookie },
+  { location: "queryParameter: {name: own}", at: ({ query }) => query },
+];
+
+test("the picker sees no credential of the provider, wherever it is written", async (t) => {
+  const key = `apiVersion: v1
+kind: Secret
+metadata: {name: openai}
+stringData: {Authorization: ${OPENAI_KEY}}`;
+  for (const { location, at } of PLACES) {
+    // The server asks for its usual credential too.
+    const usual =
+      "credentials: [{location: {header: {name: Authorization, prefix: 'Bearer '}}, secretRef: {name: openai}}]";
+    const says = `backend: {auth: {key: ${SECRET}, location: {${location}}, ${usual}}}`;
+    const setup = await startModels(t, { more: [key, policy("own", { refs: POOL_REF, says })] });
+    assert.equal((await ask(setup)).status, 200, location);
+    const [request] = setup.pool.seen;
+    assert.ok(request !== undefined && String(at(request)).includes(SECRET), location);
+    const shown = JSON.stringify(setup.picker.asked);
+    assert.ok(shown.includes("chat/completions") && !shown.includes(SECRET) && !shown.includes(OPENAI_KEY), location);
+  }
+});
+
 test("fields of the extension about priorities reach picker and server unchanged, through a provider as well", async (t) => {
   const fields = {
     "x-gateway-inference-objective": "critical",

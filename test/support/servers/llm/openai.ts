@@ -22,7 +22,12 @@ export const OPENAI_KEY = "sk-of-the-test";
 export interface OpenAiServer {
   readonly port: number;
   /** Requests that were in order, oldest first. */
-  readonly seen: { readonly path: string; readonly headers: IncomingMessage["headers"]; readonly body: Fields }[];
+  readonly seen: {
+    readonly path: string;
+    readonly query: string;
+    readonly headers: IncomingMessage["headers"];
+    readonly body: Fields;
+  }[];
   /** Sets the answer to the next requests. */
   answer: OpenAiAnswer;
 }
@@ -57,7 +62,7 @@ function serve(
   response: ServerResponse,
 ): void {
   const { method, url = "", headers } = request;
-  const path = url.split("?", 1)[0] ?? "";
+  const [path = "", query = ""] = url.split("?", 2);
   if (headers.authorization !== `Bearer ${OPENAI_KEY}`)
     return refuse(response, 401, "invalid_request_error", "Incorrect API key provided");
   const base = bases.find((each) => OPERATIONS[`${method} ${path.slice(each.length)}`] && path.startsWith(each));
@@ -67,7 +72,7 @@ function serve(
   const fault = body === undefined ? "the body is not a JSON object" : operation.fault(body);
   if (body === undefined || fault !== undefined)
     return refuse(response, 400, "invalid_request_error", fault ?? "unreadable");
-  openai.seen.push({ path, headers, body });
+  openai.seen.push({ path, query, headers, body });
   const { error } = openai.answer;
   for (const [name, value] of Object.entries(error?.headers ?? {})) response.setHeader(name, value);
   if (error !== undefined) return refuse(response, error.status, error.type, error.message);
