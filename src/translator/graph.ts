@@ -47,6 +47,7 @@ import { declareParameters } from "./parameters/declare.ts";
 import type { ScopedResource } from "./shared/resource-store.ts";
 import { translateContent } from "./policies/content.ts";
 import { failClosedContent, readableTargets } from "./policies/fail-closed.ts";
+import { findUnusedOnPools, indexProviders } from "./policies/pool-targets.ts";
 import { declareOverridden, NOT_OVERRIDDEN } from "./policies/overridden.ts";
 import { enforces, policyResource } from "./policies/policy-resource.ts";
 import { gatewaysOfTargets, resolveTargets } from "./policies/target.ts";
@@ -100,7 +101,7 @@ export function declareGraph(options: TranslatorOptions): TranslatorGraph {
   });
   const contents = declareContents(graph, inputs, routing);
   const destinations = declareDestinations(graph, inputs, { ...routing, ...contents, models });
-  const policies = declarePolicies(graph, inputs, { ...routing, ...contents, ...destinations });
+  const policies = declarePolicies(graph, inputs, { ...routing, ...contents, ...destinations, models });
   return {
     graph,
     inputs,
@@ -346,7 +347,7 @@ type Destinations = ReturnType<typeof declareDestinations>;
 function declarePolicies(
   graph: Graph,
   inputs: Inputs,
-  context: Omit<Routing & Contents & Destinations, "scopedResources" | "statusInputs">,
+  context: Omit<Routing & Contents & Destinations, "scopedResources" | "statusInputs"> & { readonly models: Models },
 ) {
   const { contents, routingTargets, secrets } = context;
   const targetContext = { ...context, ...routingTargets };
@@ -361,18 +362,20 @@ function declarePolicies(
     return policyResource(id, 0, failClosedContent(), resolution);
   });
   const overridden = declareOverridden(graph, inputs.policies, { ...context, targets });
+  const providers = indexProviders(context.backends, context.models.translated);
   const statusInputs = {
     GwPolicy: graph.derive("policy status inputs", inputs.policies, (key, policy, read): StatusInput => {
       const id = identify(policy);
       const content = read.get(contents, key);
-      const { gateways = [], errors: targetErrors = [] } = read.get(targets, key) ?? {};
+      const { gateways = [], errors: targetErrors = [], targets: places = [] } = read.get(targets, key) ?? {};
+      const unused = findUnusedOnPools(id.id, content, places, { pools: context.pools, providers, read });
       return {
         kind: "GwPolicy",
         ...id,
         key: policyKey(id.id.namespace, id.id.name),
         gateways,
         targetErrors,
-        diagnostics: content?.diagnostics ?? [],
+        diagnostics: [...(content?.diagnostics ?? []), ...unused],
         produced: content !== undefined && enforces(content),
         overriding: read.get(overridden, key) ?? NOT_OVERRIDDEN,
       };

@@ -93,8 +93,8 @@ function printFrontend({ frontend }: Json): string {
 
 function printRules({ rules }: Json): string {
   return listOf(rules)
-    .map(({ rule, refuses, policies, backend, behind, backends, mirrors }) => {
-      const head = `  rule ${plain(String(rule))}${printPlace(backend, behind)}\n`;
+    .map(({ rule, refuses, policies, backend, behind, provider, backends, mirrors }) => {
+      const head = `  rule ${plain(String(rule))}${printPlace(backend, behind, provider)}\n`;
       const closed = refuses === undefined ? "" : `    every request is refused: ${plain(String(refuses))}\n`;
       const steps = listOf(policies).map((policy, at) => printPolicy(policy, `${at + 1}.`));
       const targets = [...listOf(backends).map(printBackend), ...listOf(mirrors).map(printMirror)];
@@ -104,9 +104,10 @@ function printRules({ rules }: Json): string {
 }
 
 /** A rule has an entry for each backend with policies of its own. */
-function printPlace(backend: unknown, behind: unknown): string {
+function printPlace(backend: unknown, behind: unknown, provider: unknown): string {
   if (typeof backend !== "string") return "";
-  const place = typeof behind === "string" ? ` behind ${plain(behind)}, after the policies of the rule` : "";
+  const name = typeof provider === "string" ? `${plain(provider)} of ` : "";
+  const place = typeof behind === "string" ? ` behind ${name}${plain(behind)}, after the policies of the rule` : "";
   return `, to ${plain(backend)}${place}`;
 }
 

@@ -25,6 +25,7 @@ export interface ExplainedRule {
   /** The backend that these policies are for, and the backend of the rule in front of it. */
   readonly backend?: string;
   readonly behind?: string;
+  readonly provider?: string;
   readonly refuses?: string;
   readonly policies: readonly ExplainedPolicy[];
   readonly backends?: readonly ExplainedCalls[];
@@ -105,7 +106,7 @@ const LEVELS: Readonly<Record<string, string | undefined>> = {
   route: "on the route",
   rule: "on the rule",
   filters: "",
-  own: "in the backend itself",
+  own: "in the object itself",
 };
 
 /** Returns where a policy is attached, in words. */

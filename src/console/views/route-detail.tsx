@@ -82,10 +82,10 @@ function Rule({
         <span class="hidden">leads to </span>
         {backends.length === 0 ? "no backend: answers by itself" : backends.join(", ")}
       </p>
-      {groupEqual(explained).map(({ listeners, refuses, policies, backend, behind, ...calls }) => (
-        <div key={`${listeners.join()} ${backend} ${behind}`}>
+      {groupEqual(explained).map(({ listeners, refuses, policies, backend, behind, provider, ...calls }) => (
+        <div key={`${listeners.join()} ${backend} ${behind} ${provider}`}>
           {explained.length > 1 && <h5>On listener {listeners.join(", ")}</h5>}
-          {backend !== undefined && <h5>{backendText(backend, behind)}</h5>}
+          {backend !== undefined && <h5>{backendText(backend, behind, provider)}</h5>}
           {refuses !== undefined && <p class="notice bad">Every request is refused: {refuses}</p>}
           {(policies.length > 0 || !FORWARDS_BYTES.test(kind)) && <PolicyList policies={policies} />}
           {settingsOfCalls(calls).map((each, at) => (
@@ -112,8 +112,10 @@ const FORWARDS_BYTES = /^(TCP|TLS)Route$/;
 
 type RuleOnListener = ExplainedRule & { readonly listener: string };
 
-function backendText(backend: string, behind: string | undefined): string {
-  return behind === undefined ? `To ${backend}` : `To ${backend} behind ${behind}, after the policies of the rule`;
+function backendText(backend: string, behind: string | undefined, provider: string | undefined): string {
+  if (behind === undefined) return `To ${backend}`;
+  const front = provider === undefined ? behind : `${provider} of ${behind}`;
+  return `To ${backend} behind ${front}, after the policies of the rule`;
 }
 
 /** Joins listeners on which the rule has the same policies. */

@@ -29,7 +29,7 @@ import type { GatewayView, ModelParent, ParentView } from "../shared/views.ts";
 import { attachModel } from "./attach.ts";
 import { modelsBackend, routeToModels } from "./hidden-route.ts";
 import { findModelRuleError, isModelRule, matchesRoot, modelsKeyOfRule } from "../routes/model-rule.ts";
-import { translateModel } from "./translate.ts";
+import { translateModel, type TranslatedModel } from "./translate.ts";
 import { nameOfModel, type ModelName } from "./virtual.ts";
 
 export interface ModelCandidates {
@@ -59,6 +59,7 @@ export interface ModelOptions {
 export interface Models {
   /** Gateways from which models lead to a backend, by backend. */
   readonly gatewaysByBackend: ReadableGroups;
+  readonly translated: Collection<TranslatedModel>;
   readonly scopedResources: readonly Collection<readonly ScopedResource[]>[];
   readonly statusInputs: Collection<StatusInput>;
 }
@@ -126,6 +127,7 @@ export function declareModels(graph: Graph, options: ModelOptions): Models {
   );
   return {
     gatewaysByBackend: visibility.groups(({ uses, gateways: to }) => gatewaysByUse(uses, to)),
+    translated,
     scopedResources,
     statusInputs,
   };

@@ -254,3 +254,90 @@ for (const [way, route] of Object.entries(WAYS))
     assert.equal(await send(), open);
     assert.equal(echo.seen.length, 6);
   });
+
+const UNUSED: readonly {
+  readonly says: string;
+  readonly failureMode: "FailOpen" | "FailClose";
+  readonly through: "an HTTPRoute" | "a GwBackend" | "a GwModel";
+  /** Path of the field, and why it has no effect; undefined when it has one. */
+  readonly warning?: readonly [path: string, why: RegExp];
+}[] = [
+  ...(["an HTTPRoute", "a GwBackend"] as const).map((through) => ({
+    says: "backend: {mcp: {authorization: {action: Deny, policy: {matchExpressions: ['true']}}}}",
+    failureMode: "FailOpen" as const,
+    through,
+    warning: ["spec.backend.mcp", /a pool serves models and no tools/] as const,
+  })),
+  {
+    says: "backend: {ai: {defaults: [{field: user, value: me}]}}",
+    failureMode: "FailClose",
+    through: "an HTTPRoute",
+    warning: ["spec.backend.ai", /no provider leads to it; name the pool in custom.backendRef/],
+  },
+  { says: "backend: {ai: {defaults: [{field: user, value: me}]}}", failureMode: "FailClose", through: "a GwModel" },
+  {
+    says: "backend: {health: {unhealthyCondition: 'true'}}",
+    failureMode: "FailClose",
+    through: "an HTTPRoute",
+    warning: ["spec.backend.health", /its endpoint picker chooses among all endpoints/],
+  },
+  { says: "backend: {health: {unhealthyCondition: 'true'}}", failureMode: "FailOpen", through: "an HTTPRoute" },
+  { says: "backend: {health: {unhealthyCondition: 'true'}}", failureMode: "FailClose", through: "a GwBackend" },
+  {
+    says: "backend: {sessionAffinity: {source: request.path}}",
+    failureMode: "FailClose",
+    through: "a GwBackend",
+    warning: ["spec.backend.sessionAffinity", /its endpoint picker chooses the endpoint of every request/],
+  },
+  { says: "backend: {sessionAffinity: {source: request.path}}", failureMode: "FailOpen", through: "a GwBackend" },
+  {
+    says: "traffic: {retry: {attempts: 1, codes: [503]}}",
+    failureMode: "FailOpen",
+    through: "a GwBackend",
+    warning: ["spec.traffic.retry", /it is called by the provider of GwBackend default\/chat; set retry on the route/],
+  },
+  {
+    says: "traffic: {retry: {attempts: 1, codes: [503]}}",
+    failureMode: "FailOpen",
+    through: "a GwModel",
+    warning: ["spec.traffic.retry", /it is called by the provider of GwModel default\/llama; set retry on the route/],
+  },
+  { says: "traffic: {retry: {attempts: 1, codes: [503]}}", failureMode: "FailOpen", through: "an HTTPRoute" },
+];
+
+test("a policy says which of its settings have no effect on the pool that it targets, as long as that is so", async (t) => {
+  const context = contextOf(t);
+  const gateway = await startGateway(context, GATEWAY);
+  for (const { says, failureMode, through, warning } of UNUSED) {
+    const pool = inferencePool({ ports: [8000], picker: 9002, failureMode });
+    const owner = through === "a GwModel" ? MODEL_GATEWAY : GATEWAY;
+    const title = `${says} on a pool that is ${failureMode}, through ${through}`;
+    await gateway.change(documents(owner, pool, WAYS[through] ?? "", policy("own", { refs: POOL_REF, says })));
+    assert.deepEqual(gateway.problems(), [], title);
+    const found = gateway.translator
+      .diagnostics()
+      .map(({ severity, object, path, message }) => [severity, `${object.kind} ${object.name}`, path, message]);
+    if (warning === undefined) {
+      assert.deepEqual(found, [], title);
+      continue;
+    }
+    const [path, why] = warning;
+    const [problem, ...others] = found;
+    assert.deepEqual(others, [], title);
+    assert.deepEqual(problem?.slice(0, 3), ["warning", "GwPolicy own", path], title);
+    assert.match(String(problem?.[3]), /^has no effect on InferencePool default\/llama: /, title);
+    assert.match(String(problem?.[3]), why, title);
+    const input = gateway.translator.statusInput({
+      group: "gwproxy.dev",
+      kind: "GwPolicy",
+      namespace: "default",
+      name: "own",
+    });
+    assert.ok(input?.kind === "GwPolicy");
+    assert.deepEqual(
+      input.diagnostics.map(({ path: at }) => at),
+      [path],
+      title,
+    );
+  }
+});

@@ -172,7 +172,7 @@ for (const kind of KINDS)
           const on =
             behind === undefined ? [] : [policy("behind", { refs: TARGETS[kind], says: `backend: {${says(behind)}}` })];
           await gateway.change(documents(fixed, front, ...on));
-          assert.deepEqual(gateway.problems(), []);
+          assert.deepEqual([...gateway.problems(), ...gateway.translator.diagnostics()], []);
           return observe(place);
         };
         const merged = (voice: Voice): string => (isCollected ? `own+${voice}` : shows(voice));
@@ -244,7 +244,7 @@ for (const kind of KINDS)
     ];
     const by = async (...policies: readonly string[]): Promise<unknown> => {
       await gateway.change(documents(fixed, ...front, ...policies));
-      assert.deepEqual(gateway.problems(), []);
+      assert.deepEqual([...gateway.problems(), ...gateway.translator.diagnostics()], []);
       assert.equal((await ask(place)).status, 200);
       return place.servers.received.at(-1)?.headers["x-by"];
     };

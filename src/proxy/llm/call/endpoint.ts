@@ -6,6 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import {
   BackendSettingsSchema,
   BackendTlsSchema,
+  type BackendHttp,
   type BackendSettings,
   type Provider as ProviderNode,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -85,6 +86,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
   const behind = node.backend === "" ? undefined : deps.behind(node.backend);
   const settings = deps.settings(node.name, node.settings, { defaults, behind: behind?.settings });
   const place = behind?.destination(settings);
+  const http: BackendHttp | undefined = settings.http;
   const usesDefaultCredential = isOwnAddress && settings.auth === undefined;
   const port = portOf(node, provider);
   // One target object for all requests, so that the client finds its pool by identity.
@@ -114,8 +116,8 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
     rule: new HealthRule(settings.health, deps),
     capacity: 1,
     hash: hashEndpoint(node.name),
-    version: fixedVersion(settings.http?.version || place?.version),
-    timeoutMs: settings.http?.requestTimeoutMs || Infinity,
+    version: fixedVersion(http?.version || place?.version),
+    timeoutMs: http?.requestTimeoutMs || Infinity,
     transformation:
       settings.transformation === undefined ? undefined : new BackendTransformation(settings.transformation, deps),
     policies: compileAiPolicies(settings.ai, deps),
