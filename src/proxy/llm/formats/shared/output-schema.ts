@@ -28,7 +28,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set(["$schema", "additionalProperties"
  * Returns the instructions, with one more in place of a form that says nothing but that it is an object: closed, it could
  * only be empty.
  */
-export function withOutput({ system, output }: Conversation): readonly SystemText[] {
+export function withOutput({ system, output }: Pick<Conversation, "output" | "system">): readonly SystemText[] {
   if (output === undefined || schemaOf(output) !== undefined) return system;
   return [...system, { role: "system", text: JSON_ALONE }];
 }
@@ -68,8 +68,9 @@ function isRefused(name: string, value: Json): boolean {
   return name === "format" ? !FORMATS.has(value) : REFUSED.has(name);
 }
 
-function isObject({ type, properties }: JsonObject): boolean {
-  return type === "object" || (Array.isArray(type) && type.includes("object")) || properties !== undefined;
+function isObject({ type, properties, additionalProperties }: JsonObject): boolean {
+  if (type === undefined) return properties !== undefined || additionalProperties !== undefined;
+  return type === "object" || (Array.isArray(type) && type.includes("object"));
 }
 
 /** Prints one schema or a list of them. */
