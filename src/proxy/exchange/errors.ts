@@ -127,6 +127,12 @@ export const PROXY_ERRORS = {
     text: "the service that chooses the model failed",
   },
   virtual_model_not_resolved: { status: 404, grpc: 12, reason: "NotFound", text: "target of the model is virtual" },
+  llm_thread_unsupported: {
+    status: 400,
+    grpc: 13,
+    reason: "InvalidRequest",
+    text: "failed to process LLM request: thread cannot be translated for this provider, which keeps no conversations",
+  },
   llm_conversion_unsupported: { status: 400, grpc: 13, reason: "InvalidRequest", text: "unsupported conversion" },
   credential_unavailable: { status: 500, grpc: 2, reason: "Internal", text: "backend authentication failed" },
   loop_detected: { status: 508, grpc: 2, reason: "Internal", text: "loop detected" },

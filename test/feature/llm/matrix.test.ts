@@ -3,6 +3,8 @@
  * and streamed, the strict vendor answers in the format that the cell translates to.
  */
 import assert from "node:assert/strict";
+import Anthropic from "@anthropic-ai/sdk";
+import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema";
 import { call } from "../../support/clients/http.ts";
 import {
   LLM_CLIENTS,
@@ -295,6 +297,39 @@ for (const { name: format } of LLM_CLIENTS)
       }
     assert.deepEqual(failures, []);
   });
+
+prove(
+  [],
+  "the tool runner of Anthropic's client works in front of providers that keep no conversations",
+  async (context) => {
+    const matrix = await startMatrix(context);
+    const run = async ({ name: path, model }: Row): Promise<unknown> => {
+      const client = new Anthropic({ apiKey: "c", baseURL: `${matrix.gateway.url()}/${path}`, maxRetries: 0 });
+      setAnswer(matrix.vendors, { calls: CALLS.slice(0, 1) }, model);
+      const weather = betaTool({
+        name: "weather",
+        description: "Tells the weather.",
+        inputSchema: { type: "object", properties: { city: { type: "string" } } },
+        run: () => {
+          setAnswer(matrix.vendors, { text: "Sunny." }, model);
+          return "21 degrees";
+        },
+      });
+      const messages = [{ role: "user", content: "Weather?" }] as const;
+      return (
+        await client.beta.messages.toolRunner({ model, max_tokens: 50, messages: [...messages], tools: [weather] })
+      ).content;
+    };
+    for (const row of ROWS) {
+      const { Messages: wire } = row.wires;
+      if (wire === undefined || wire === "other" || wire === "Messages") continue;
+      const said = await run(row).catch(String);
+      assert.deepEqual(said, [{ type: "text", text: "Sunny." }], row.name);
+      const { last } = seenBy(matrix.vendors[row.vendor]);
+      assert.match(JSON.stringify(last?.body), /Weather\?.*21 degrees/, `${row.name}: the whole conversation`);
+    }
+  },
+);
 
 /** Form of an error of the request in each format. */
 const REFUSED: Readonly<Record<string, RegExp>> = {

@@ -2,6 +2,7 @@
 import { STATUS_CODES } from "node:http";
 import { HeaderList } from "../../../lib/header-list.ts";
 import type { ProxyError, ProxyErrorCode } from "../../exchange/errors.ts";
+import { THREAD_UNSUPPORTED } from "../formats/messages/errors.ts";
 import { clientFormatOf } from "./index.ts";
 
 /** Codes that programs can compare, by error of the proxy. */
@@ -16,6 +17,7 @@ const CODES: Readonly<Partial<Record<ProxyErrorCode, string>>> = {
   virtual_model_target_not_found: "virtual_model_target_not_found",
   model_selection_failed: "model_selection_failed",
   virtual_model_not_resolved: "virtual_model_not_resolved",
+  llm_thread_unsupported: THREAD_UNSUPPORTED,
 };
 
 export interface ErrorAnswer {

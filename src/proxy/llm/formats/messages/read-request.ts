@@ -2,6 +2,7 @@
  * Reads a request of the Anthropic Messages API (`POST /v1/messages`) into a conversation, and checks one that is only
  * passed on.
  */
+import { ProxyError } from "../../../exchange/errors.ts";
 import { pathOf } from "../../../../lib/network/request-target.ts";
 import {
   addParts,
@@ -66,7 +67,10 @@ function checkContent(content: Json | undefined, path: string): void {
     throw invalidRequest(`${path} must be a string or a list of blocks`);
 }
 
+/** @throws ProxyError llm_request_invalid, llm_thread_unsupported */
 export function readRequest(body: JsonObject, { model, streaming }: RequestContext): Conversation {
+  // The messages of the turns before are known to Anthropic alone.
+  if (body["thread"] !== undefined && body["thread"] !== null) throw new ProxyError("llm_thread_unsupported");
   const messages = requireList(body["messages"], "messages");
   if (messages.length === 0) throw invalidRequest("messages must not be empty");
   const conversation: Conversation = {
