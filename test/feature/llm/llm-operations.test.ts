@@ -3,24 +3,17 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import OpenAI from "openai";
 import { OpenAIRealtimeWS } from "openai/realtime/ws";
-import type { ResponseDoneEvent as RealtimeResponseDoneEvent } from "openai/resources/realtime/realtime";
-import type { ResponseCompletedEvent } from "openai/resources/responses/responses";
-import { ResponsesWS } from "openai/resources/responses/ws";
 import { WebSocket } from "ws";
-import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
 import {
   documents,
   GATEWAY,
-  gatewayOf,
-  pemObject,
   route,
   routePolicy,
   startGateway,
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
+import { AUTHORITY, connectSecurely, openingOf } from "../../support/gateway/secure-session.ts";
 import { echoed, startEcho } from "../../support/servers/echo.ts";
-import { startRealtime } from "../../support/servers/llm/openai-realtime.ts";
-import { validNow } from "../../support/servers/tls-upstream.ts";
 import { call, type Answer } from "../../support/clients/http.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { OPENAI_KEY, startOpenAi, type OpenAiServer } from "../../support/servers/llm/openai.ts";
@@ -130,42 +123,6 @@ spec: {ai: {provider: {${provider}, host: 127.0.0.1, port: ${echo.port}}}}
   },
 );
 
-const AUTHORITY = createAuthority("test", validNow());
-
-/** A gateway whose listener speaks TLS, as the official client of sessions demands. */
-async function connectSecurely(context: ProofContext, provider: string, more = "", policies = "") {
-  const realtime = await startRealtime(context);
-  const { certificate, key } = createLeaf(AUTHORITY, ["127.0.0.1"], validNow());
-  const listener = "{name: https, port: 8443, protocol: HTTPS, tls: {certificateRefs: [{name: a}]}}";
-  const backend = `
-apiVersion: gwproxy.dev/v1alpha1
-kind: GwBackend
-metadata: {name: ai}
-spec:
-  ai: {provider: {${provider}, host: 127.0.0.1, port: ${realtime.port}}}
-  policies: {auth: {key: ${OPENAI_KEY}}${policies}}
-`;
-  const secret = pemObject("Secret", "a", { "tls.crt": certificate, "tls.key": key });
-  const gateway = await startGateway(
-    context,
-    documents(gatewayOf([listener]), secret, backend, route("ai", "ai"), ...(more === "" ? [] : [more])),
-  );
-  const url = `https://127.0.0.1:${new URL(gateway.url(8443)).port}`;
-  return { realtime, gateway, url, client: new OpenAI({ apiKey: "of-the-client", baseURL: `${url}/v1` }) };
-}
-
-/** Opens a WebSocket and leaves it. @returns "opened", or why it was refused */
-async function openingOf(url: string): Promise<string> {
-  const socket = new WebSocket(url, [], { ca: AUTHORITY.certificate });
-  try {
-    await once(socket, "open");
-  } catch (error) {
-    return (error as Error).message;
-  }
-  socket.terminate();
-  return "opened";
-}
-
 for (const provider of ["llma: {model: gpt-9}", "custom: {model: gpt-9, formats: [{type: Realtime}]}"])
   prove([], `the official client holds a session, whose usage is summed (${provider})`, async (context) => {
     const limit = routePolicy("limit", "ai", "  traffic: {rateLimit: {local: [{tokens: 60, unit: Hours}]}}");
@@ -214,87 +171,6 @@ prove([], "an upgrade of Responses is relayed where the provider can, and 426 el
 });
 
 const GUARD = "request: [{regex: {builtins: [Email]}}]";
-const REJECTS = "[{regex: {builtins: [Email], action: Reject}, response: {message: withheld}}]";
-const GUARDS = `, ai: {promptGuard: {streaming: Enabled, request: ${REJECTS}, response: ${REJECTS}}}`;
-const ADDRESS = "bob@example.com";
-/** Members of the events of an answer; 30 tokens each. */
-const IDS = { response_id: "resp_1", item_id: "item_1", output_index: 0, content_index: 0 };
-const USAGE = { total_tokens: 30, input_tokens: 20, output_tokens: 10 };
-const OUTPUT = [
-  { type: "message", id: "item_1", role: "assistant", content: [{ type: "output_text", text: `mail ${ADDRESS}` }] },
-];
-
-prove([], "the official client of sessions is told what guards refuse, and goes on", async (context) => {
-  const limit = routePolicy("limit", "ai", "  traffic: {rateLimit: {local: [{tokens: 60, unit: Hours}]}}");
-  const { client, realtime, url } = await connectSecurely(context, "llma: {}", limit, GUARDS);
-  // Compressed messages could not be read, so no compression is agreed on.
-  const options = { ca: AUTHORITY.certificate, perMessageDeflate: true };
-  const session = new OpenAIRealtimeWS({ model: "gpt-9", options }, client);
-  const errors: unknown[] = [];
-  session.on("error", ({ error }) => errors.push([error?.code, error?.event_id]));
-  await once(session.socket, "open");
-  const say = (text: string, event_id: string): void =>
-    session.send({
-      type: "conversation.item.create",
-      event_id,
-      item: { type: "message", role: "user", content: [{ type: "input_text", text }] },
-    });
-  say(`mail ${ADDRESS}`, "event_1");
-  say("hello", "event_2");
-  realtime.says = [
-    { type: "response.created", response: { id: "resp_1", status: "in_progress", output: [] } },
-    { type: "response.output_text.delta", ...IDS, delta: "mail bob@exam" },
-    { type: "response.output_text.delta", ...IDS, delta: "ple.com" },
-    { type: "response.output_text.done", ...IDS, text: `mail ${ADDRESS}` },
-    { type: "response.done", response: { id: "resp_1", status: "completed", output: OUTPUT, usage: USAGE } },
-  ];
-  const texts: string[] = [];
-  session.on("response.output_text.delta", ({ delta }) => texts.push(delta));
-  // The helper `emitted` of the client ends with the first error.
-  const ended = new Promise<RealtimeResponseDoneEvent>((resolve) => session.once("response.done", resolve));
-  session.send({ type: "response.create" });
-  const { response } = await ended;
-  assert.deepEqual([response.output, response.usage, texts], [[], USAGE, []]);
-  realtime.says = undefined;
-  session.send({ type: "response.create" });
-  await session.emitted("response.done");
-  assert.deepEqual(texts, ["Hello"]);
-  assert.deepEqual(errors, [
-    ["guardrail_intervention", "event_1"],
-    ["guardrail_intervention", undefined],
-  ]);
-  assert.deepEqual(
-    realtime.received.map(({ type }) => type),
-    ["conversation.item.create", "response.create", "response.cancel", "response.create"],
-  );
-  session.close();
-  await once(session.socket, "close");
-  // The tokens of both answers are charged, of the one that was withheld as well.
-  let outcome = "opened";
-  while (outcome === "opened") outcome = await openingOf(`${url.replace("https", "wss")}/v1/realtime?model=m`);
-  assert.match(outcome, /429/);
-});
-
-prove([], "the official client of Responses is told what guards refuse, and goes on", async (context) => {
-  const { client, realtime } = await connectSecurely(context, "llma: {}", "", GUARDS);
-  const session = new ResponsesWS(client, { ca: AUTHORITY.certificate });
-  context.after(() => session.close());
-  const errors: unknown[] = [];
-  session.on("error", ({ error }) => errors.push(error !== undefined && "error" in error ? error.error.code : error));
-  session.send({ type: "response.create", model: "gpt-9", input: "hi", instructions: `answer as ${ADDRESS}` });
-  realtime.says = [
-    { type: "response.created", response: { id: "resp_1", output: [] } },
-    { type: "response.output_text.delta", item_id: "item_1", output_index: 0, content_index: 0, delta: ADDRESS },
-    { type: "response.completed", response: { id: "resp_1", output: OUTPUT, usage: USAGE } },
-  ];
-  const ended = new Promise<ResponseCompletedEvent>((resolve) => session.once("response.completed", resolve));
-  session.send({ type: "response.create", model: "gpt-9", input: "who?" });
-  const { response } = await ended;
-  assert.deepEqual([response.output, response.usage], [[], USAGE]);
-  assert.deepEqual(errors, ["guardrail_intervention", "guardrail_intervention"]);
-  assert.deepEqual(realtime.received, [{ type: "response.create", model: "gpt-9", input: "who?" }]);
-});
-
 for (const [name, provider, policies, path, status] of [
   ["guards check Responses", "llma: {}", `promptGuard: {${GUARD}}`, "responses", 426],
   ["a model is pinned", "llma: {model: gpt-9}", "modelAliases: {a: b}", "responses", 426],
