@@ -114,6 +114,11 @@ function refKey(ref: StatusEntry["ref"]): string {
   return ["group", "kind", "namespace", "name", "sectionName", "port"].map((member) => full[member] ?? "").join("/");
 }
 
+/**
+ * Half of a surrogate pair, which a cut leaves, is stored as another character. The stored message would then never be the
+ * desired one, and be written again and again.
+ */
 function cut(message: string): string {
-  return message.length <= MAX_MESSAGE_LENGTH ? message : `${message.slice(0, MAX_MESSAGE_LENGTH - 1)}…`;
+  const text = message.length <= MAX_MESSAGE_LENGTH ? message : `${message.slice(0, MAX_MESSAGE_LENGTH - 1)}…`;
+  return text.toWellFormed();
 }

@@ -58,6 +58,16 @@ test("a message is cut to what the API takes", () => {
   assert.ok(merged.message.endsWith("…"));
 });
 
+test("a message never ends in half of a character, which the API server would store as another one", () => {
+  const smile = "\u{1F600}";
+  for (const message of [`${"x".repeat(32_766)}${smile}more`, `a reason that was cut: ${smile[0]}`]) {
+    const [merged] = mergeConditions([desired("Accepted", "False", message)], [], NOW);
+    const text = merged?.message ?? "";
+    assert.ok(text.length > 20);
+    assert.equal(Buffer.from(text).toString(), text);
+  }
+});
+
 test("conditions come sorted by type", () => {
   const merged = mergeConditions([desired("ResolvedRefs", "True"), desired("Accepted", "True")], [], NOW);
   assert.deepEqual(
