@@ -268,6 +268,10 @@ test("parameters that are wrong stop their Gateway alone, pods stay, and the nex
   await eventually(async () =>
     assert.match(await message("edge", "Accepted"), /default\/edge spec\.rawConfig\.config\.loging: is not a setting/),
   );
+  await server.kubectl(["delete", "gwparameters", "edge"]);
+  await eventually(async () =>
+    assert.match(await message("edge", "Accepted"), /there is no GwParameters default\/edge in the namespaces/),
+  );
   assert.equal((await read("deployment/edge")).metadata.resourceVersion, before);
   await parametrized("edge", { deployment: { spec: { replicas: 3 } } });
   await eventually(async () => assert.equal((await readSpec("deployment/edge")).replicas, 3));
@@ -284,6 +288,25 @@ test("what the API server refuses is told in its words, and the workload stays",
   });
   assert.match(await message("edge", "Programmed"), /containers\[0\]\.image: Required value/);
   assert.equal((await read("deployment/edge")).metadata.resourceVersion, before);
+});
+
+test("a megabyte of settings is refused, by the controller or in the words of the API server, and the workload stays", async () => {
+  const before = (await read("deployment/edge")).metadata.resourceVersion;
+  // Applying on the client would copy the object into an annotation, which has less room.
+  const replace = async (config: object): Promise<void> => {
+    const kind = { apiVersion: "gwproxy.dev/v1alpha1", kind: "GwParameters", metadata: { name: "edge" } };
+    await server.kubectl(["replace", "-f", "-"], JSON.stringify({ ...kind, spec: { rawConfig: { config } } }));
+  };
+  await replace({ ["\u{1F600}".repeat(250_000)]: {} });
+  await eventually(async () =>
+    assert.match(await message("edge", "Accepted"), /^GwParameters default\/edge spec\.rawConfig\.config\.\u{1F600}/u),
+  );
+  await replace({ spiffe: { endpoint: `unix:///${"a".repeat(1_050_000)}` } });
+  await eventually(async () => assert.match(await message("edge", "Programmed"), /Too long|too long|too large/));
+  assert.equal((await read("deployment/edge")).metadata.resourceVersion, before);
+  // What was not applied would not be removed by applying.
+  await server.kubectl(["delete", "gwparameters", "edge"]);
+  await parametrized("edge", {});
 });
 
 test("an overlay may change the label of the controller, and its objects still come and go with it", async () => {
