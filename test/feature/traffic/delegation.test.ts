@@ -53,7 +53,7 @@ for (const { name, steps } of TREES)
     const fixed = documents(GATEWAY, ...backends);
     const gateway = await startGateway(context, fixed);
     const objects = new Map<string, KubeObject>();
-    for (const { title, apply = [], remove = [], requests, status, policies } of steps) {
+    for (const { title, apply = [], remove = [], requests, status, policies, chains = {} } of steps) {
       for (const object of apply) objects.set(objectKey(objectId(object)), object);
       for (const [key, object] of objects) {
         const { kind, namespace, name: own } = objectId(object);
@@ -64,6 +64,11 @@ for (const { name, steps } of TREES)
         assert.equal(await answerTo(gateway.url(), request), answer, `${title}: ${request}`);
       for (const [route, lines] of Object.entries(status))
         assert.deepEqual(parentsOf(gateway.translator, route), [...lines].sort(), `${title}: status of ${route}`);
+      for (const [route, expected] of Object.entries(chains)) {
+        const explained = await gateway.proxy.explain(route);
+        const ways = explained.map(({ via = [] }) => via.join(", "));
+        assert.deepEqual(ways.sort(), [...expected].sort(), `${title}: chains to ${route}`);
+      }
       const own = [...objects.values()].map(objectId).filter(({ kind }) => kind === "GwPolicy");
       const ids = own.map(({ namespace, name: policy }) => `${namespace}/${policy}`);
       const described = ids.map((id) => [id, ancestorsOf(gateway.translator, id)] as const);
