@@ -25,7 +25,7 @@ export interface BackendBehind {
   destination(settings: BackendSettings): ProviderDestination;
 }
 
-export interface ProviderDestination {
+interface ProviderDestination {
   /** Name of the backend for credentials; "" where it has none. */
   readonly host: string;
   /** HTTP version that the backend declares. */

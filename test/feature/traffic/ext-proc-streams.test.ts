@@ -64,6 +64,12 @@ const WAYS: readonly Way[] = [
     start: pickerThat((port) => ({ to: `127.0.0.1:${port}` })),
     manifests: picked,
   },
+  {
+    name: "a picker that names a stranger",
+    status: 503,
+    start: pickerThat(() => ({ to: "192.0.2.1:1" })),
+    manifests: picked,
+  },
   { name: "a picker that sheds", status: 429, start: pickerThat(() => SHED), manifests: picked },
 ];
 

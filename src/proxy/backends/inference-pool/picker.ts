@@ -129,6 +129,8 @@ export class EndpointPicker {
       );
       return { session, endpoints: chosen, isReported: false };
     } catch (error) {
+      // A picker that has given an answer of no use ends the stream by itself.
+      if (error instanceof CalloutError) session?.finish();
       session?.cancel();
       if (!(error instanceof CalloutError)) {
         // The client has left, or the time of the request is over.
