@@ -8,51 +8,11 @@ import { SessionKey } from "../balancing/affinity.ts";
 import type { EndpointState } from "../balancing/endpoints.ts";
 import { HealthRule } from "../balancing/health.ts";
 import { ProxyError, type ProxyErrorCode } from "../exchange/errors.ts";
-import type { MaybePromise, RoutedExchange } from "../exchange/exchange.ts";
+import type { RoutedExchange } from "../exchange/exchange.ts";
 import type { CompiledPolicy } from "../policies/policy-set.ts";
-import type { UpstreamTarget } from "../upstream/dial/connection-settings.ts";
-import type { EndpointRule } from "./attempt.ts";
-import type { EndpointDeps } from "./handler.ts";
+import type { BackendBehind, EndpointDeps, PickedEndpoint, PickedPool, ProviderDestination } from "./handler.ts";
 import type { Destination } from "./http-handler.ts";
-import type { EndpointPicker } from "./inference-pool/picker.ts";
 import { mergeSettings, settingsOfLevel } from "./settings.ts";
-
-/** A backend behind a provider, before the settings in force are known. */
-export interface BackendBehind {
-  /** Settings of the backend and of the policies on it, which win over all others. */
-  readonly settings: BackendSettings | undefined;
-  /** @param settings those in force, which include the ones above */
-  destination(settings: BackendSettings): ProviderDestination;
-}
-
-interface ProviderDestination {
-  /** Name of the backend for credentials; "" where it has none. */
-  readonly host: string;
-  /** HTTP version that the backend declares. */
-  readonly version: HttpVersion;
-  /** @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused */
-  pick(exchange: RoutedExchange): MaybePromise<PickedEndpoint | PickedPool>;
-}
-
-/** An endpoint to call. */
-export interface PickedEndpoint {
-  readonly pool?: undefined;
-  readonly target: UpstreamTarget;
-  /** The endpoint, with what ejects it; undefined when the provider is the only endpoint. */
-  readonly state: RuledEndpoint | undefined;
-}
-
-/** An InferencePool, whose picker chooses the endpoint of a request. */
-export interface PickedPool {
-  readonly pool: EndpointPicker;
-  target(endpoint: EndpointState): UpstreamTarget;
-  ruled(endpoint: EndpointState): RuledEndpoint;
-}
-
-export interface RuledEndpoint extends Pick<EndpointState, "record"> {
-  /** What ejects the endpoint; undefined when nothing does. */
-  readonly rule: EndpointRule | undefined;
-}
 
 type CompileDeps = Pick<EndpointDeps, "expression" | "nowMs" | "meter"> & {
   readonly compile: (settings: BackendSettings) => Destination;

@@ -6,11 +6,12 @@ import type {
   BackendAuth,
   BackendSettings,
   ExternalService,
+  HttpVersion,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
 import type { CelPhase } from "../../cel/environments/phases.ts";
 import type { Logger } from "../../lib/log.ts";
-import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
+import type { MaybePromise, RoutedExchange, Reply } from "../exchange/exchange.ts";
 import type { Callout } from "../callouts/callout.ts";
 import type { OutboundSubtype } from "../observability/tracing/outbound.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
@@ -19,7 +20,9 @@ import type { Sessions } from "../mcp/session/sessions.ts";
 import type { PickDeps } from "../balancing/pick.ts";
 import type { ConnectionSettings, UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import type { Admit } from "./admission.ts";
-import type { BackendBehind } from "./backend-behind.ts";
+import type { EndpointState } from "../balancing/endpoints.ts";
+import type { EndpointRule } from "./attempt.ts";
+import type { EndpointPicker } from "./inference-pool/picker.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";
 import type { RequestAuth, SigningScope } from "../upstream/auth.ts";
 import type { CallTarget, Upstream } from "../upstream/upstream.ts";
@@ -37,6 +40,43 @@ export interface EndpointDeps extends PickDeps {
   readonly record: (name: string) => EndpointStats;
   /** Counts the calls; undefined when they are not counted. */
   readonly meter?: BackendMeter | undefined;
+}
+
+/** A backend behind a provider, before the settings in force are known. */
+export interface BackendBehind {
+  /** Settings of the backend and of the policies on it, which win over all others. */
+  readonly settings: BackendSettings | undefined;
+  /** @param settings those in force, which include the ones above */
+  destination(settings: BackendSettings): ProviderDestination;
+}
+
+export interface ProviderDestination {
+  /** Name of the backend for credentials; "" where it has none. */
+  readonly host: string;
+  /** HTTP version that the backend declares. */
+  readonly version: HttpVersion;
+  /** @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused */
+  pick(exchange: RoutedExchange): MaybePromise<PickedEndpoint | PickedPool>;
+}
+
+/** An endpoint to call. */
+export interface PickedEndpoint {
+  readonly pool?: undefined;
+  readonly target: UpstreamTarget;
+  /** The endpoint, with what ejects it; undefined when the provider is the only endpoint. */
+  readonly state: RuledEndpoint | undefined;
+}
+
+/** An InferencePool, whose picker chooses the endpoint of a request. */
+export interface PickedPool {
+  readonly pool: EndpointPicker;
+  target(endpoint: EndpointState): UpstreamTarget;
+  ruled(endpoint: EndpointState): RuledEndpoint;
+}
+
+export interface RuledEndpoint extends Pick<EndpointState, "record"> {
+  /** What ejects the endpoint; undefined when nothing does. */
+  readonly rule: EndpointRule | undefined;
 }
 
 /** How calls to a public host are authenticated where its settings do not say. */

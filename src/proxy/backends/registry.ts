@@ -43,9 +43,9 @@ import { connectionOf, type UpstreamTarget } from "../upstream/dial/connection-s
 import { dumpOf, type EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";
 import { EndpointSet, type ProxyLocality } from "../balancing/endpoints.ts";
-import { openBackendBehind, type BackendBehind } from "./backend-behind.ts";
+import { openBackendBehind } from "./backend-behind.ts";
 import { Dependents } from "./dependents.ts";
-import type { BackendDeps, BackendHandler, ServiceEndpoint } from "./handler.ts";
+import type { BackendBehind, BackendDeps, BackendHandler, ServiceEndpoint } from "./handler.ts";
 import { createHttpHandler, type RequestedAuthority, type Destination } from "./http-handler.ts";
 import { createAgentRuntimeHandler } from "./agent-runtime.ts";
 import { createGuardServices } from "./guard-services.ts";

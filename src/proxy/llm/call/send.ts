@@ -7,7 +7,7 @@ import { HeaderList } from "../../../lib/header-list.ts";
 import { pathOf } from "../../../lib/network/request-target.ts";
 import { Attempt } from "../../backends/attempt.ts";
 import { bodyToSign } from "../../backends/auth/body-to-sign.ts";
-import type { RuledEndpoint } from "../../backends/backend-behind.ts";
+import type { RuledEndpoint } from "../../backends/handler.ts";
 import { deadlineOfCall } from "../../backends/call-deadline.ts";
 import type { Outgoing } from "../../backends/transformation.ts";
 import type { Body } from "../../exchange/body.ts";

@@ -11,8 +11,7 @@ import {
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
 import { PLAIN, type UpstreamTarget } from "../../../../src/proxy/upstream/dial/connection-settings.ts";
-import type { PickedEndpoint } from "../../../../src/proxy/backends/backend-behind.ts";
-import type { BackendDeps } from "../../../../src/proxy/backends/handler.ts";
+import type { BackendDeps, PickedEndpoint } from "../../../../src/proxy/backends/handler.ts";
 import type { UpstreamResponse } from "../../../../src/proxy/upstream/upstream.ts";
 import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import { createLlmHandler } from "../../../../src/proxy/llm/handler.ts";
