@@ -110,7 +110,7 @@ prove(`${FIELD}.filter`, "only a request for which the filter is true gets a lin
 
 test("a filter sees what is known at the end, and what is no boolean lets nothing through", async (t) => {
   const known =
-    'request.endTime > request.startTime && proxy.route.name == "web" && backend.name != "" && has(proxy.responseProcessingDuration)';
+    'request.endTime >= request.startTime && proxy.route.name == "web" && backend.name != "" && has(proxy.responseProcessingDuration)';
   const { url, nextFields, gateway, port } = await logged(contextOf(t), `{filter: '${known}'}`);
   await call(`${url}/first`);
   assert.equal((await nextFields())["http.path"], "/first");
