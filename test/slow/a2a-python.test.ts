@@ -103,7 +103,7 @@ async function usePythonClient(context: ProofContext, { agents, url: gateway }: 
       assert.deepEqual(through, { ...through, ...EXPECTED, joined: version === "1.0" ? true : null }, what);
       const { interfaces, extended } = through;
       expectLeadsTo(url, interfaces, what);
-      // A card that came by gRPC is pointed at the listener that it came by.
+      // A card that came by a GRPCRoute lists gRPC alone.
       if (binding === "GRPC") continue;
       expectLeadsTo(url, extended, what);
       // The two SDKs do not understand each other everywhere; whatever works without the gateway works through it.
@@ -129,7 +129,7 @@ async function useJavaScriptClient(gateway: string): Promise<void> {
       await released;
       assert.deepEqual([...new Set(kinds)].sort(), ["artifactUpdate", "statusUpdate", "task"], what);
       const urls = urlsOf(await client.getAgentCard());
-      // A card that came by gRPC is pointed at the listener that it came by.
+      // A card that came by a GRPCRoute lists gRPC alone.
       if (binding !== "GRPC") for (const url of urls) assert.ok(url.startsWith(`${gateway}${path}/`), url);
     }
 }
