@@ -15,7 +15,7 @@ export interface SessionEvent {
 }
 
 /** A client of a session: what it gets, in order. */
-export class SessionClient {
+class SessionClient {
   readonly socket: WebSocket;
   readonly #events: SessionEvent[] = [];
   #wake: () => void = () => undefined;
