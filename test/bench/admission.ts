@@ -8,8 +8,8 @@ import { promisify } from "node:util";
 import { build } from "esbuild";
 
 const HERE = import.meta.dirname;
-/** As deep as the support for tests, which looks for the schemas by its distance from them. */
-const BUNDLE = join(HERE, "../../.tmp/bench/admission/run.mjs");
+/** As deep as test/support/fixtures/objects, which looks for the schemas by its distance from them. */
+const BUNDLE = join(HERE, "../../.tmp/bench/admission/objects/run.mjs");
 const REQUIRE = `import { createRequire } from "node:module"; const require = createRequire(import.meta.url);`;
 
 /** @returns a table, ready to be printed */
