@@ -43,7 +43,7 @@ kind: GwBackend
 metadata: {name: called}
 spec: {static: {host: ${host}, port: ${port}}, policies: {${block}}}
 `;
-  const limit = policy("limit", { refs: gatewayRef(), says: "traffic: {timeouts: {request: 1s}}" });
+  const limit = policy("limit", { refs: gatewayRef(), says: "traffic: {timeouts: {request: 1800ms}}" });
   const own = [
     staticBackend("web", echo.port),
     route("web", "web"),
@@ -65,7 +65,7 @@ prove(
     const grpc = await serve(context, { port: hanging.port, block, traffic: `extAuth: {${REF}, grpc: {}}` });
     const http = await serve(context, { port, block, traffic: `extAuth: {${REF}, http: {}}` });
     const proc = await serve(context, { port: mute.port, block, traffic: `extProc: {${REF}}` });
-    // The limits that hold without it are longer than the second which the request has: 504.
+    // The limits that hold without it are longer than what the request has: 504.
     assert.deepEqual(await Promise.all([grpc, http, proc].map(statusOf)), [403, 403, 500]);
   },
 );

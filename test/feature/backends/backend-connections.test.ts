@@ -97,7 +97,7 @@ for (const place of BLOCK_PLACES) {
     `an attempt that takes longer ends with 504 before its answer, and is tried again where a rule says so ${on}`,
     async (context) => {
       const { port, seen } = await startEcho(context);
-      const block = "http: {requestTimeout: 500ms}";
+      const block = "http: {requestTimeout: 1s}";
       const gateway = await serve(context, place, { port, block, traffic: "retry: {attempts: 1}" });
       const { status, body } = await call(`${gateway.url()}/slow/1`);
       assert.deepEqual([status, body, seen.length], [504, "upstream call timeout", 2]);
@@ -116,7 +116,7 @@ for (const place of BLOCK_PLACES) {
     context.after(() => void (server.closeAllConnections(), server.close()));
     const address = server.address();
     assert.ok(typeof address === "object" && address !== null);
-    const gateway = await serve(context, place, { port: address.port, block: "http: {requestTimeout: 200ms}" });
+    const gateway = await serve(context, place, { port: address.port, block: "http: {requestTimeout: 1s}" });
     await assert.rejects(call(gateway.url()), { code: "ECONNRESET" });
     // The request's own limit would have cut it much later.
     assert.ok((await cutAfterMs.promise) < 5_500);

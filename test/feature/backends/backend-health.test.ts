@@ -328,7 +328,7 @@ test("a client that sends slowly, or goes away, says nothing about the endpoint"
       GATEWAY,
       replicaService([only]),
       servicePolicy(`{health: {unhealthyCondition: 'response.code == 504', eviction: {duration: 1h}}}`),
-      routePolicy("limit", "web", "  traffic: {timeouts: {request: 100ms}}"),
+      routePolicy("limit", "web", "  traffic: {timeouts: {request: 2s}}"),
     ),
   );
   const failures = async () =>

@@ -131,7 +131,7 @@ test("settings for backends on a pool hold for every request to it", async (t) =
   const settings = [
     "auth: {key: of-the-pool}",
     "transformation: {request: {set: [{name: x-set, value: '\"by the pool\"'}]}}",
-    "http: {requestTimeout: 200ms}",
+    "http: {requestTimeout: 2s}",
   ];
   const { gateway, picker } = await startPool(context, port, {
     more: [policy("settings", { refs: POOL_REF, says: `backend: {${settings.join(", ")}}` })],

@@ -76,7 +76,7 @@ test("a request that ends before its picker has chosen is counted as cancelled",
   const picker = await startPicker(context, () => undefined);
   const { port } = await startEcho(context);
   const { metrics, counted } = createMeasured();
-  const route = POOL_ROUTE.replace("{name: rule,", "{name: rule, timeouts: {request: 100ms},");
+  const route = POOL_ROUTE.replace("{name: rule,", "{name: rule, timeouts: {request: 1s},");
   const manifests = documents(GATEWAY, inferencePool({ ports: [port], picker: picker.port }), route);
   const gateway = await startGateway(context, manifests, { telemetry: { metrics } });
   assert.equal((await call(gateway.url())).status, 504);

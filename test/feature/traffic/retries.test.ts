@@ -207,7 +207,7 @@ test("an endpoint that takes too long is left for another one; time that runs ou
   await gateway.change(
     documents(
       GATEWAY,
-      replicaService([slow, good]).replace("{name: rule,", "{name: rule, timeouts: {backendRequest: 200ms},"),
+      replicaService([slow, good]).replace("{name: rule,", "{name: rule, timeouts: {backendRequest: 1s},"),
       routePolicy("again", "web", "  traffic: {retry: {attempts: 1}}"),
     ),
   );
@@ -216,7 +216,7 @@ test("an endpoint that takes too long is left for another one; time that runs ou
     documents(
       GATEWAY,
       replicaService([slow]),
-      routePolicy("again", "web", "  traffic: {retry: {attempts: 3}, timeouts: {request: 1s}}"),
+      routePolicy("again", "web", "  traffic: {retry: {attempts: 3}, timeouts: {request: 2s}}"),
     ),
   );
   const { hits } = slow;
@@ -231,7 +231,7 @@ test("a body that is cut by the limit of an attempt is not made again, and count
     contextOf(t),
     documents(
       GATEWAY,
-      replicaService([only]).replace("{name: rule,", "{name: rule, timeouts: {backendRequest: 200ms},"),
+      replicaService([only]).replace("{name: rule,", "{name: rule, timeouts: {backendRequest: 1s},"),
       routePolicy("again", "web", "  traffic: {retry: {attempts: 3}}"),
     ),
   );

@@ -25,7 +25,7 @@ test("a rule tries again as often and after the answers that it says, and after 
 test("an attempt that outlives the backend's share of the time is tried again", async (t) => {
   const context = contextOf(t);
   const flaky = await startFlaky(context, ["silence", 200]);
-  const retry = "{attempts: 1}\n      timeouts: {request: 60s, backendRequest: 100ms}";
+  const retry = "{attempts: 1}\n      timeouts: {request: 60s, backendRequest: 2s}";
   const gateway = await startGateway(context, manifests(flaky.port, retry));
   assert.deepEqual([(await call(gateway.url())).status, flaky.seen.length], [200, 2]);
 });
