@@ -66,10 +66,13 @@ test("a request counts in every metric that is about it", () => {
 
 test("further labels are on everything about the request, its tokens too", () => {
   const metrics = createMetrics("test");
-  metrics.request({ ...REQUEST, extra: ["tenant", "t1"], llm: LLM });
+  metrics.request({ ...REQUEST, extra: ["tenant", "t1"], llm: LLM, retries: 1 });
   const all = ["requests_total", "request_processing_seconds_sum", "gen_ai_client_token_usage_sum"];
-  for (const name of [...all, "gen_ai_server_request_duration_sum", "retries_total"])
-    for (const { labels } of samples(metrics, name)) assert.equal(labels["tenant"], "t1", name);
+  for (const name of [...all, "gen_ai_server_request_duration_sum", "retries_total"]) {
+    const found = samples(metrics, name);
+    assert.notEqual(found.length, 0, name);
+    for (const { labels } of found) assert.equal(labels["tenant"], "t1", name);
+  }
   assert.deepEqual(
     samples(metrics, "gen_ai_client_token_usage_sum").map(({ labels, value }) => [labels["gen_ai_token_type"], value]),
     [
