@@ -2,7 +2,7 @@
  * The listeners in force, by Bind and host name. It finds the listener of a request or of a TLS handshake, holds the
  * TLS settings of each Bind, and builds the chain that runs on a request before a route is chosen.
  *
- *     Bind ──host name──▶ PlacedListener ──▶ chain of Gateway and listener policies ──▶ router ──▶ chain of the rule
+ *     Bind ──host name──▶ CompiledListener ──▶ chain of Gateway and listener policies ──▶ router ──▶ chain of the rule
  */
 import type { Listener } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { DebugTrace } from "../exchange/debug-trace.ts";

@@ -37,7 +37,7 @@ export class Watchdog {
   }
 
   /** Resets the counter for a new thread. While the count is 0, the thread is loading and not taken as stuck. */
-  born(thread: number): void {
+  reset(thread: number): void {
     Atomics.store(this.#beats, thread, 0);
     this.#seen.delete(thread);
   }

@@ -240,7 +240,7 @@ class WorkerPool implements Workers {
     this.#workloadIdentity = workloadIdentity;
     this.#credentials.set(thread.number, credentials);
     this.#options.metrics?.add(counted);
-    // Skip the readings of a thread that died meanwhile: `#buried` has removed its series.
+    // Skip the observations of a thread that died meanwhile: `#onThreadEnd` has removed its series.
     if (this.threads.has(thread)) this.#options.metrics?.replaceObservations(String(thread.number), observations);
     // Endpoint statistics are in shared memory, so each worker returns the same.
     this.#endpoints = endpoints;
@@ -273,8 +273,10 @@ class WorkerPool implements Workers {
     for (const thread of this.#all) thread.kill();
   }
 
-  /** @throws Error when no thread of this number serves */
-  /** @param number unset for any thread, since every one has the same configuration */
+  /**
+   * @param number unset for any thread, since every one has the same configuration
+   * @throws Error when no thread of this number serves
+   */
   #thread(number?: number): WorkerThread {
     const thread = [...this.threads].find((each) => number === undefined || each.number === number);
     if (thread === undefined) throw new Error("the thread has ended");
@@ -300,11 +302,11 @@ class WorkerPool implements Workers {
     backoff: Backoff,
     turn: (join: () => Promise<void>) => Promise<void> = (join) => this.#inTurn(join),
   ): Promise<void> {
-    this.#watchdog.born(number);
+    this.#watchdog.reset(number);
     const thread = this.#start(number);
-    const bornAtMs = this.#clock.now();
+    const startedAtMs = this.#clock.now();
     this.#all.add(thread);
-    void thread.ended.then((reason) => this.#onThreadEnd(thread, reason, bornAtMs, backoff));
+    void thread.ended.then((reason) => this.#onThreadEnd(thread, reason, startedAtMs, backoff));
     try {
       await thread.ready;
       await turn(() => this.#join(thread));
@@ -326,7 +328,7 @@ class WorkerPool implements Workers {
     this.threads.add(thread);
   }
 
-  #onThreadEnd(thread: WorkerThread, reason: string, bornAtMs: number, backoff: Backoff): void {
+  #onThreadEnd(thread: WorkerThread, reason: string, startedAtMs: number, backoff: Backoff): void {
     this.#all.delete(thread);
     this.threads.delete(thread);
     this.#shared.endpoints.forget(thread.number);
@@ -338,7 +340,7 @@ class WorkerPool implements Workers {
     this.#options.metrics?.replaceObservations(String(thread.number), undefined);
     if (this.#stopped) return;
     this.#options.metrics?.threadReplaced();
-    if (this.#clock.now() - bornAtMs > STABLE_MS) backoff.reset();
+    if (this.#clock.now() - startedAtMs > STABLE_MS) backoff.reset();
     const waitMs = Math.round(backoff.next());
     this.#log.error("a thread died and is replaced", { thread: thread.number, reason, wait_ms: waitMs });
     this.#clock.after(waitMs, () => {

@@ -70,7 +70,7 @@ test("a thread that comes round is never stuck, however seldom the main thread l
   const buffer = allocateBeats(2);
   const beats = new Int32Array(buffer);
   const watchdog = new Watchdog(buffer, 3 * BEAT_MS);
-  for (const thread of [0, 1]) watchdog.born(thread);
+  for (const thread of [0, 1]) watchdog.reset(thread);
   for (let look = 0; look < 10; look++) {
     assert.equal(watchdog.isStuck(0), false, "it is still being loaded");
     // One beat in two looks.
@@ -84,10 +84,10 @@ test("only looks of the main thread count, and a successor begins anew", () => {
   const beats = new Int32Array(buffer);
   const watchdog = new Watchdog(buffer, 3 * BEAT_MS);
   const looks = (times: number): boolean[] => Array.from({ length: times }, () => watchdog.isStuck(0));
-  watchdog.born(0);
+  watchdog.reset(0);
   beats[0] = 1;
   assert.deepEqual(looks(4), [false, false, false, true]);
-  watchdog.born(0);
+  watchdog.reset(0);
   assert.deepEqual(looks(5), [false, false, false, false, false]);
   beats[0] = 1;
   assert.deepEqual(looks(4), [false, false, false, true]);

@@ -55,7 +55,7 @@ export function createHttp2Server(options: ProtocolServerOptions): ProtocolServe
       // Settings belong to a server: open sessions keep their server, new ones get one with the new settings.
       if (server === undefined || frontend !== now) server = createServerFor((frontend = now), options, state);
       state.connecting = socket;
-      // node emits `session` synchronously, and its handler reads `arriving`.
+      // node emits `session` synchronously, and its handler reads `connecting`.
       server.emit("connection", socket);
       return { retire: () => state.goaways.get(socket)?.begin() };
     },

@@ -17,7 +17,7 @@ const MAX_HELLO_BYTES = 65_536;
 
 export type ClientHello = { readonly serverName: string } | "incomplete" | "invalid";
 
-/** Adapts `readClientHello` to `lookAhead`, which takes undefined as "more bytes are needed". */
+/** Adapts `readClientHello` to `peekFirstBytes`, which takes undefined as "more bytes are needed". */
 export function helloOf(start: Buffer): Exclude<ClientHello, "incomplete"> | undefined {
   const hello = readClientHello(start);
   return hello === "incomplete" ? undefined : hello;

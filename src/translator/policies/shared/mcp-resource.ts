@@ -28,7 +28,7 @@ const KINDS: ReadonlyMap<string, McpIssuerKind> = new Map([
 ]);
 const DEFAULT_ENTRY = "clientSecret";
 
-/** @param report takes paths relative to the block; an issuer that cannot be reached is reported at `issuerPath` */
+/** @param report takes paths relative to the block */
 export function translateMcpResource(
   { resourceMetadata = {}, provider, clientId = "", clientSecretRef }: McpResourceBlock,
   { issuer, audiences }: Issuer,
