@@ -48,7 +48,7 @@ import type { ScopedResource } from "./shared/resource-store.ts";
 import { translateContent } from "./policies/content.ts";
 import { failClosedContent, readableTargets } from "./policies/fail-closed.ts";
 import { findUnusedOnPools, indexProviders } from "./policies/pool-targets.ts";
-import { declareOverridden, NOT_OVERRIDDEN } from "./policies/overridden.ts";
+import { declareOverridden, NOT_OVERRIDDEN } from "./policies/overridden/declare.ts";
 import { enforces, policyResource } from "./policies/policy-resource.ts";
 import { gatewaysOfTargets, resolveTargets } from "./policies/target.ts";
 import { gatewaysByUse } from "./references/visibility.ts";
