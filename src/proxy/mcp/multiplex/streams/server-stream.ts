@@ -92,6 +92,8 @@ class ServerStream implements OpenStream<Server> {
   readonly #merger = new StreamMerger<string>(true);
   /** Targets that are asked for another stream. */
   readonly #reopening = new Set<string>();
+  /** Times to wait before that, by target. */
+  readonly #delays = new Map<string, ReopenDelay>();
   #isClosed = false;
 
   constructor(server: Server, session: Session, exchange: RoutedExchange) {
@@ -102,6 +104,7 @@ class ServerStream implements OpenStream<Server> {
   }
 
   add({ name }: Target, answer: McpAnswer): void {
+    this.#delayOf(name).begin();
     this.#merger.add(name, answer);
   }
 
@@ -115,7 +118,10 @@ class ServerStream implements OpenStream<Server> {
     const change = compareRosters(this.#server.naming, server.naming);
     this.#server = server;
     if (change === undefined) return;
-    for (const name of change.gone) this.#merger.remove(name);
+    for (const name of change.gone) {
+      this.#merger.remove(name);
+      this.#delays.delete(name);
+    }
     for (const message of listChanges()) this.#merger.inject("", message);
     for (const name of change.came) this.#startReopening(name, 0);
   }
@@ -125,9 +131,10 @@ class ServerStream implements OpenStream<Server> {
       for (let arrival = await this.#merger.next(); arrival !== undefined; arrival = await this.#merger.next()) {
         if (arrival.kind === "own") yield arrival.message;
         else if (arrival.kind === "message") {
+          this.#delayOf(arrival.source).reset();
           const seen = this.#view(arrival.source, arrival.message);
           if (seen !== undefined) yield seen;
-        } else this.#startReopening(arrival.source, FIRST_WAIT_MS);
+        } else this.#startReopening(arrival.source, this.#delayOf(arrival.source).next());
       }
     } finally {
       this.close();
@@ -139,6 +146,12 @@ class ServerStream implements OpenStream<Server> {
     if (target === undefined) return undefined;
     const view = viewOf(this.#server, { exchange: this.#exchange, isModern: false });
     return viewInterim(this.#server, message, target, { view, session: this.#session });
+  }
+
+  #delayOf(name: string): ReopenDelay {
+    let delay = this.#delays.get(name);
+    if (delay === undefined) this.#delays.set(name, (delay = new ReopenDelay()));
+    return delay;
   }
 
   #startReopening(name: string, waitMs: number): void {
@@ -155,9 +168,9 @@ class ServerStream implements OpenStream<Server> {
       const target = this.#server.naming.find(name);
       if (this.#isClosed || target === undefined || this.#merger.has(name)) return;
       const answer = await this.#listen(target);
-      if (answer?.body === undefined && answer !== undefined) return this.#merger.add(name, answer);
+      if (answer?.body === undefined && answer !== undefined) return this.add(target, answer);
       if (answer?.status === NOT_OFFERED) return;
-      waitMs = Math.min(MAX_WAIT_MS, Math.max(FIRST_WAIT_MS, waitMs * 2));
+      waitMs = this.#delayOf(name).next();
     }
     if (!this.#server.failOpen) this.close();
   }
@@ -169,5 +182,32 @@ class ServerStream implements OpenStream<Server> {
       // It counts as a failure; the target's own span and log line say why.
       return undefined;
     }
+  }
+}
+
+/**
+ * How long a target is left alone before it is asked for another stream. One that ends its streams as soon as they are
+ * open is asked less and less often. A message, or a stream that lasted, shows that its streams are of use.
+ */
+class ReopenDelay {
+  #waitMs = FIRST_WAIT_MS;
+  #begunAtMs = Infinity;
+
+  /** A stream has been opened. */
+  begin(): void {
+    this.#begunAtMs = performance.now();
+  }
+
+  reset(): void {
+    this.#waitMs = FIRST_WAIT_MS;
+  }
+
+  /** Returns the time to wait now that a stream has ended or was refused. */
+  next(): number {
+    if (performance.now() - this.#begunAtMs > MAX_WAIT_MS) this.reset();
+    this.#begunAtMs = Infinity;
+    const waitMs = this.#waitMs;
+    this.#waitMs = Math.min(MAX_WAIT_MS, waitMs * 2);
+    return waitMs;
   }
 }

@@ -1,5 +1,6 @@
 /** What targets say to clients besides responses, and what clients answer: order, ids, streams, failures, cancelling. */
 import assert from "node:assert/strict";
+import { syncBuiltinESMExports } from "node:module";
 import { describe, it } from "node:test";
 import { Naming } from "../../../../../src/proxy/mcp/multiplex/naming/names.ts";
 import { createVirtualServer } from "../../../../../src/proxy/mcp/multiplex/virtual-server.ts";
@@ -26,6 +27,11 @@ function reader({ messages }: McpAnswer): () => Promise<(Received & Record<strin
     const { value } = await iterator.next();
     return value === undefined ? undefined : parse(value);
   };
+}
+
+/** Resolves when everything that waits for no timer has run. */
+function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 const LOG = { method: "notifications/message", params: { level: "info", data: "x" } };
@@ -296,6 +302,57 @@ describe("the stream of messages that targets send on their own", () => {
       assert.equal((await next())?.method, `notifications/${list}/list_changed`);
     answer.cancel();
     assert.equal(await next(), undefined);
+  });
+
+  it("asks a target less and less often that ends its streams at once", async (context) => {
+    context.mock.timers.enable({ apis: ["setTimeout"] });
+    // Modules that import the timers by name see the change of a built-in module only then.
+    syncBuiltinESMExports();
+    context.after(() => {
+      context.mock.timers.reset();
+      syncBuiltinESMExports();
+    });
+    let nowMs = 0;
+    context.mock.method(performance, "now", () => nowMs);
+    let channel = new MessageChannel();
+    let opened = 0;
+    const a = scriptedTarget("a", {});
+    const counting = {
+      ...a,
+      listen: (...parameters: Parameters<typeof a.listen>) => {
+        opened++;
+        a.streams = [(channel = new MessageChannel())];
+        return a.listen(...parameters);
+      },
+    };
+    const answer = await testServer([counting, scriptedTarget("b", {})]).listen();
+    const next = reader(answer);
+    let message = next();
+    await settle();
+    /** Ends the stream and returns after how many milliseconds the target was asked for another one. */
+    const reopen = async (): Promise<number> => {
+      const before = opened;
+      channel.end();
+      await settle();
+      for (let waitedMs = 0; waitedMs < 60_000; waitedMs += 500) {
+        if (opened > before) return waitedMs;
+        context.mock.timers.tick(500);
+        nowMs += 500;
+        await settle();
+      }
+      return Infinity;
+    };
+    const waits: number[] = [];
+    for (let round = 0; round < 7; round++) waits.push(await reopen());
+    assert.deepEqual(waits, [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+    channel.send(updated("x:1"));
+    assert.deepEqual((await message)?.params, { uri: "a+x:1" });
+    message = next();
+    assert.deepEqual([await reopen(), await reopen()], [1_000, 2_000], "a message shows that streams are of use");
+    nowMs += 30_001;
+    assert.deepEqual([await reopen(), await reopen()], [1_000, 2_000], "so does a stream that lasts");
+    answer.cancel();
+    assert.equal(await message, undefined);
   });
 
   it("tells of targets that come and go, and goes on with the others", async () => {
