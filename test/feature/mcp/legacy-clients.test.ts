@@ -1,6 +1,5 @@
 /** Clients of HTTP+SSE (2024-11-05) use servers through the gateway: one stream for all answers, and posts to it. */
 import assert from "node:assert/strict";
-import { request, type IncomingMessage } from "node:http";
 import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -10,7 +9,7 @@ import { BackendSchema, McpBackendSchema } from "../../../generated/proto/gwprox
 import { resourceOf } from "../../../src/ir/encode.ts";
 import type { Resource } from "../../../src/ir/resource.ts";
 import { call } from "../../support/clients/http.ts";
-import { INITIALIZE, post } from "../../support/clients/mcp.ts";
+import { INITIALIZE, openSse, post } from "../../support/clients/mcp.ts";
 import { listener, route as irRoute, to } from "../../support/gateway/data-plane.ts";
 import { documents, GATEWAY, route, routePolicy, startGateway } from "../../support/gateway/gateway.ts";
 import { startWorkers } from "../../support/gateway/workers.ts";
@@ -86,55 +85,6 @@ for (const [what, start] of GATEWAYS)
     while (server.sessions().length > 0) await new Promise(setImmediate);
   });
 
-interface OpenedStream {
-  /** Path and query to post to. */
-  readonly address: string;
-  /** Data of the next message. */
-  next(): Promise<unknown>;
-  close(): void;
-  readonly response: IncomingMessage;
-}
-
-/** Opens a stream by hand. */
-async function open(
-  t: ProofContext,
-  url: string,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<OpenedStream> {
-  const outgoing = request(url, { headers: { accept: "text/event-stream", ...headers }, agent: false });
-  outgoing.on("error", () => undefined);
-  t.after(() => void outgoing.destroy());
-  const response = await new Promise<IncomingMessage>((resolve) => {
-    outgoing.on("response", resolve);
-    outgoing.end();
-  });
-  assert.equal(response.statusCode, 200);
-  response.on("error", () => undefined);
-  const chunks = response.setEncoding("utf8")[Symbol.asyncIterator]();
-  let text = "";
-  const nextEvent = async (): Promise<string> => {
-    for (;;) {
-      const end = text.indexOf("\n\n");
-      if (end !== -1) {
-        const event = text.slice(0, end);
-        text = text.slice(end + 2);
-        if (event.startsWith(":")) continue;
-        return event;
-      }
-      const { done, value } = (await chunks.next()) as IteratorResult<string>;
-      if (done === true) assert.fail("the stream has ended");
-      text += value;
-    }
-  };
-  const [, address] = /^event: endpoint\ndata: (.*)$/.exec(await nextEvent()) ?? [];
-  return {
-    address: address ?? assert.fail("the first event is another one"),
-    next: async () => JSON.parse((await nextEvent()).replace("event: message\ndata: ", "")) as unknown,
-    close: () => outgoing.destroy(),
-    response,
-  };
-}
-
 async function startOne(t: ProofContext, ...more: readonly string[]): Promise<{ url: string; server: TestMcpServer }> {
   const server = await startMcpServer(t);
   return { url: (await startGateway(t, manifests(server.port, ...more))).url(), server };
@@ -142,14 +92,14 @@ async function startOne(t: ProofContext, ...more: readonly string[]): Promise<{ 
 
 test("the address to post to is that of the stream, with its query, and the id of the stream", async (t) => {
   const { url } = await startOne(t);
-  const { address, response } = await open(t, `${url}/sse?key=a%20b`);
+  const { address, response } = await openSse(t, `${url}/sse?key=a%20b`);
   assert.match(address, /^\/sse\?key=a%20b&sessionId=[\w-]+$/);
   assert.equal(response.headers["content-type"], "text/event-stream");
 });
 
 test("posts are accepted and answered on the stream, errors too", async (t) => {
   const { url, server } = await startOne(t);
-  const { address, next } = await open(t, `${url}/sse`);
+  const { address, next } = await openSse(t, `${url}/sse`);
   const tell = async (message: unknown): Promise<[number, string]> => {
     const { status, body } = await post(url + address, message);
     return [status, body];
@@ -182,7 +132,7 @@ test("posts are accepted and answered on the stream, errors too", async (t) => {
 
 test("a post that has no stream, or cannot be read, is refused", async (t) => {
   const { url } = await startOne(t);
-  const { address, close } = await open(t, `${url}/sse`);
+  const { address, close } = await openSse(t, `${url}/sse`);
   const changed = address.replace(/.$/, (last) => (last === "A" ? "B" : "A"));
   const rows: readonly (readonly [what: string, path: string, body: string, status: number])[] = [
     ["no id", "/sse", JSON.stringify(PING), 422],
@@ -211,7 +161,7 @@ stringData: {ann: key-of-ann, eve: key-of-eve}
 `;
   const policy = routePolicy("keys", "tools", "  traffic: {apiKeyAuthentication: {secretRef: {name: keys}}}");
   const { url } = await startOne(t, keys, policy);
-  const { address } = await open(t, `${url}/sse`, { authorization: "Bearer key-of-ann" });
+  const { address } = await openSse(t, `${url}/sse`, { authorization: "Bearer key-of-ann" });
   const statusFor = async (key: string): Promise<number> =>
     (await post(url + address, PING, { authorization: `Bearer ${key}` })).status;
   assert.equal(await statusFor("key-of-eve"), 404);

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { decodeRecord, encodeRecord, type SessionRecord } from "../../../src/proxy/mcp/session/record.ts";
 import { Seal } from "../../../src/proxy/mcp/session/seal.ts";
 import { call, parseJson } from "../../support/clients/http.ts";
-import { INITIALIZE, MCP_HEADERS, post } from "../../support/clients/mcp.ts";
+import { INITIALIZE, MCP_HEADERS, openSse, post } from "../../support/clients/mcp.ts";
 import { documents, GATEWAY, gatewayOf, route, routePolicy, startGateway } from "../../support/gateway/gateway.ts";
 import { contextOf, type ProofContext } from "../../support/proofs/prove.ts";
 import { startMcpServer } from "../../support/servers/mcp-server.ts";
@@ -110,39 +110,47 @@ metadata: {name: keys}
 stringData: {ann: key-of-ann, eve: key-of-eve}
 `;
 
-test("an id that is not the client's own is that of no session, whatever is asked with it", async (t) => {
+const ANN = { authorization: "Bearer key-of-ann" };
+const EVE = { authorization: "Bearer key-of-eve" };
+
+/** Starts the backends `tools` and `other`, with keys for two users; callers without a name are admitted. */
+async function startTwo(t: ProofContext, routes: Readonly<Record<string, string>>) {
   const [server, other] = [await startMcpServer(t), await startMcpServer(t)];
   const authentication = "  traffic: {apiKeyAuthentication: {mode: Optional, secretRef: {name: keys}}}";
-  const routes = [
-    route("tools", "tools", "/mcp"),
-    route("again", "tools", "/again"),
-    route("other", "other", "/other"),
-  ];
-  const policies = ["tools", "again", "other"].map((name) => routePolicy(`keys-${name}`, name, authentication));
+  const policies = Object.keys(routes).map((name) => routePolicy(`keys-${name}`, name, authentication));
   const listeners = gatewayOf([
     "{name: http, port: 8080, protocol: HTTP}",
     "{name: second, port: 8081, protocol: HTTP}",
   ]);
-  const objects = documents(listeners, KEYS, backend("tools", server), backend("other", other), ...routes, ...policies);
+  const backends = [backend("tools", server), backend("other", other)];
+  const objects = documents(listeners, KEYS, ...backends, ...Object.values(routes), ...policies);
   const gateway = await startGateway(t, objects, { sessionKeys: [KEY] });
+  return { gateway, calls: () => server.calls.length + other.calls.length };
+}
+
+test("an id that is not the client's own is that of no session, whatever is asked with it", async (t) => {
+  const { gateway, calls } = await startTwo(contextOf(t), {
+    tools: route("tools", "tools", "/mcp"),
+    again: route("again", "tools", "/again"),
+    other: route("other", "other", "/other"),
+  });
   const url = `${gateway.url()}/mcp`;
-  const ann = { authorization: "Bearer key-of-ann" };
   const begin = async (path: string, headers: Readonly<Record<string, string>>): Promise<string> => {
     const begun = await post(`${gateway.url()}${path}`, INITIALIZE.replace("2025-11-25", "2025-03-26"), headers);
     assert.equal(begun.status, 200, begun.body);
     return String(begun.headers["mcp-session-id"]);
   };
-  const id = await begin("/mcp", ann);
+  const id = await begin("/mcp", ANN);
   const others = {
-    ofBackend: await begin("/other", ann),
-    ofUser: await begin("/mcp", { authorization: "Bearer key-of-eve" }),
+    ofBackend: await begin("/other", ANN),
+    ofUser: await begin("/mcp", EVE),
     ofNobody: await begin("/mcp", {}),
   };
-  const ping = (address: string) => post(address, PING, { ...ann, "mcp-session-id": id });
+  const ping = (address: string) => post(address, PING, { ...ANN, "mcp-session-id": id });
 
   for (const [what, changedId] of idsBut(id, others)) {
-    const before = server.calls.length + other.calls.length;
-    const headers = { ...MCP_HEADERS, ...ann, "mcp-session-id": changedId };
+    const before = calls();
+    const headers = { ...MCP_HEADERS, ...ANN, "mcp-session-id": changedId };
     const answers = await Promise.all([
       ...POSTED.map((body) => call(url, { method: "POST", headers, body })),
       call(url, { headers }),
@@ -155,13 +163,75 @@ test("an id that is not the client's own is that of no session, whatever is aske
         body,
         /^(?:|\{"jsonrpc":"2\.0","id":(?:1|2|null),"error":\{"code":-32600,"message":"Session not found"\}\})$/,
       );
-    assert.equal(server.calls.length + other.calls.length, before, `${what}: nothing reaches a server`);
+    assert.equal(calls(), before, `${what}: nothing reaches a server`);
     assert.equal((await ping(url)).status, 200, `${what}: the session of the owner lives on`);
   }
   // The session is of the backend: where other routes and listeners lead to the same one, it is known.
   for (const address of [`${gateway.url()}/again`, `${gateway.url(8081)}/mcp`])
     assert.equal((await ping(address)).status, 200, address);
 });
+
+const TO_SSE = "filters: [{type: URLRewrite, urlRewrite: {path: {type: ReplaceFullPath, replaceFullPath: /sse}}}]";
+
+function streamsBut(id: string, { ofBackend, ofUser, ofNobody }: Others): Row[] {
+  const bytes = seal.open("stream", id);
+  assert.ok(bytes !== undefined);
+  const sealed = (at: number): string => {
+    const other = Buffer.from(bytes);
+    other[at] = (other[at] ?? 0) ^ 1;
+    return seal.seal("stream", other);
+  };
+  return [
+    ...spoil(id),
+    ["unsealed", bytes.toString("base64url")],
+    ["sealed as a cursor", seal.seal("cursor", bytes)],
+    ["sealed as a session", seal.seal("session", bytes)],
+    ["sealed with a key that was removed", sealOf("02".repeat(32)).seal("stream", bytes)],
+    ["of another thread", sealed(0)],
+    ["of a thread that never was", sealed(1)],
+    ["of another stream", sealed(2)],
+    ["of another backend", ofBackend],
+    ["of another user", ofUser],
+    ["of a caller without a name", ofNobody],
+    ["twice in one value", `${id},${id}`],
+    ["before another", [id, ofUser]],
+  ];
+}
+
+test("an id that is not of the client's own stream is that of none, whatever is posted with it", async (t) => {
+  const context = contextOf(t);
+  const { gateway, calls } = await startTwo(context, {
+    tools: route("tools", "tools", "/sse"),
+    other: route("other", "other", "/other").replace("backendRefs", `${TO_SSE}\n      backendRefs`),
+  });
+  const url = gateway.url();
+  const begin = async (path: string, headers: Readonly<Record<string, string>>) => {
+    const stream = await openSse(context, url + path, headers);
+    assert.equal((await post(url + stream.address, INITIALIZE, headers)).status, 202);
+    assert.equal(((await stream.next()) as { id?: number }).id, 1);
+    return { ...stream, id: new URL(stream.address, url).searchParams.get("sessionId") ?? "" };
+  };
+  const own = await begin("/sse", ANN);
+  const others = {
+    ofBackend: (await begin("/other", ANN)).id,
+    ofUser: (await begin("/sse", EVE)).id,
+    ofNobody: (await begin("/sse", {})).id,
+  };
+  for (const [what, changedId] of streamsBut(own.id, others)) {
+    const before = calls();
+    const query = new URLSearchParams([changedId].flat().map((id) => ["sessionId", id]));
+    for (const body of POSTED) {
+      const answer = await post(`${url}/sse?${query.toString()}`, body, ANN);
+      assert.deepEqual([answer.status, answer.body], [404, NOT_FOUND], what);
+    }
+    assert.equal(calls(), before, `${what}: nothing reaches a server`);
+    assert.equal((await post(url + own.address, PING, ANN)).status, 202, what);
+    assert.deepEqual(await own.next(), { jsonrpc: "2.0", id: 2, result: {} }, `${what}: the stream lives on`);
+  }
+  assert.equal((await post(`${url}/other?sessionId=${own.id}`, PING, ANN)).status, 404, "at another backend");
+});
+
+const NOT_FOUND = '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Session not found"}}';
 
 const LISTS = {
   "tools/list": "tools",

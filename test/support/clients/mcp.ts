@@ -1,5 +1,6 @@
 /** The official MCP client (SDK 1.x) and raw requests, both against a URL of a gateway. */
 import assert from "node:assert/strict";
+import { request, type IncomingMessage } from "node:http";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import {
   StreamableHTTPClientTransport,
@@ -81,4 +82,53 @@ export async function askMcp(
   const text = isEvents ? (body.split("\n").findLast((line) => line.startsWith("data:")) ?? "").slice(5) : body;
   const parsed = text.trim().startsWith("{") ? (parseJson(text) as Pick<McpResponse, "result" | "error">) : {};
   return { status, body, ...parsed };
+}
+
+export interface OpenedSse {
+  /** Path and query to post to. */
+  readonly address: string;
+  /** Data of the next message. */
+  next(): Promise<unknown>;
+  close(): void;
+  readonly response: IncomingMessage;
+}
+
+/** Opens a stream of HTTP+SSE by hand. */
+export async function openSse(
+  t: Pick<ProofContext, "after">,
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<OpenedSse> {
+  const outgoing = request(url, { headers: { accept: "text/event-stream", ...headers }, agent: false });
+  outgoing.on("error", () => undefined);
+  t.after(() => void outgoing.destroy());
+  const response = await new Promise<IncomingMessage>((resolve) => {
+    outgoing.on("response", resolve);
+    outgoing.end();
+  });
+  assert.equal(response.statusCode, 200);
+  response.on("error", () => undefined);
+  const chunks = response.setEncoding("utf8")[Symbol.asyncIterator]();
+  let text = "";
+  const nextEvent = async (): Promise<string> => {
+    for (;;) {
+      const end = text.indexOf("\n\n");
+      if (end !== -1) {
+        const event = text.slice(0, end);
+        text = text.slice(end + 2);
+        if (event.startsWith(":")) continue;
+        return event;
+      }
+      const { done, value } = (await chunks.next()) as IteratorResult<string>;
+      if (done === true) assert.fail("the stream has ended");
+      text += value;
+    }
+  };
+  const [, address] = /^event: endpoint\ndata: (.*)$/.exec(await nextEvent()) ?? [];
+  return {
+    address: address ?? assert.fail("the first event is another one"),
+    next: async () => JSON.parse((await nextEvent()).replace("event: message\ndata: ", "")) as unknown,
+    close: () => outgoing.destroy(),
+    response,
+  };
 }
