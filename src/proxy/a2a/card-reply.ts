@@ -12,7 +12,7 @@ import type { Reply, RoutedExchange } from "../exchange/exchange.ts";
 import { NOT_JSON, skipSpace, skipValue } from "../mcp/message/scan.ts";
 import { eachElement, findMember, wholeOf, type Span } from "../mcp/message/spans.ts";
 import { splice, type Edit } from "../mcp/message/splice.ts";
-import { addressOfCall, addressOfCard } from "./card-address.ts";
+import { addressOfCall, addressOfCard, printInterfaceUrl, readInterfaceUrl, type CardAddress } from "./card-address.ts";
 import { editCard, findCard, looksLikeCard } from "./card.ts";
 
 /** Returns the edits of a body. @throws ProxyError a2a_card_invalid */
@@ -36,7 +36,7 @@ export function dropConditions(headers: HeaderList): void {
 }
 
 /**
- * Rewrites a body that is a card.
+ * Rewrites a body that is a card; a redirect is pointed at the gateway.
  * @param suffix what the path of the client has after that of the agent
  * @param agentSuffix the same of the path at the agent
  */
@@ -47,6 +47,7 @@ export function rewriteCard(
   agentSuffix: string,
 ): Promise<Reply> {
   const address = addressOfCard(exchange, suffix, agentSuffix);
+  if (isRedirect(reply)) return Promise.resolve(mapLocation(reply, address));
   return rewriteBody(reply, exchange, (bytes, whole) =>
     editCard(bytes, findCard(bytes, whole, address.cardPath), address),
   );
@@ -54,11 +55,13 @@ export function rewriteCard(
 
 /** Rewrites a body that is the result of a call in the HTTP+JSON binding. @param suffix path of the operation */
 export function rewritePathResult(reply: Reply, exchange: RoutedExchange, suffix: string): Promise<Reply> {
+  if (isRedirect(reply)) return Promise.resolve(mapLocation(reply, addressOfCall(exchange, suffix, [])));
   return rewriteBody(reply, exchange, (bytes, whole) => editResult(bytes, whole, exchange, suffix));
 }
 
 /** Rewrites the `result` of a call in the JSON-RPC binding; an error passes. */
 export function rewriteResult(reply: Reply, exchange: RoutedExchange): Promise<Reply> {
+  if (isRedirect(reply)) return Promise.resolve(mapLocation(reply, addressOfCall(exchange, "", [])));
   return rewriteBody(reply, exchange, (bytes, whole) => {
     const result = findMember(bytes, whole, "result");
     return result === undefined ? [] : editResult(bytes, result, exchange, "");
@@ -97,6 +100,18 @@ export function isJsonType(headers: HeaderList): boolean {
 
 function isSuccess({ status }: Reply): boolean {
   return status >= 200 && status < 300;
+}
+
+function isRedirect({ status, headers }: Reply): boolean {
+  return status >= 300 && status < 400 && headers.has("location");
+}
+
+/** A client that follows a redirect must not read the card of the agent past the gateway, with the URLs of the agent. */
+function mapLocation(reply: Reply, address: CardAddress): Reply {
+  const { headers } = reply;
+  const url = readInterfaceUrl(headers.get("location") ?? "", address.cardPath);
+  if (url !== undefined) headers.set("location", printInterfaceUrl(url, address));
+  return reply;
 }
 
 function editResult(bytes: Buffer, result: Span, exchange: RoutedExchange, suffix: string): Edit[] {

@@ -244,6 +244,40 @@ for (const [about, path, body, cardOf] of EXTENDED)
     }
   });
 
+/** Where an agent redirects to, and what of it a client gets behind the URL of the gateway. */
+const REDIRECTS: readonly (readonly [location: string, inside: string])[] = [
+  [OLDER_CARD, OLDER_CARD],
+  ["cards/one.json?v=2", "/.well-known/cards/one.json?v=2"],
+  ["http://10.0.0.8:9000/cards/one.json", "/cards/one.json"],
+  ["https://agent.internal", ""],
+  [String.raw`\\agent.internal\card.json`, "/card.json"],
+];
+
+test("a redirect in place of a card leads through the gateway, whatever it names", async (t) => {
+  let location = "";
+  const { url } = await serve(contextOf(t), (_, response) => response.writeHead(307, { location }).end("moved"));
+  const locationOf = async (path: string, body?: string): Promise<unknown> => {
+    const what = body === undefined ? {} : { method: "POST", headers: JSON_TYPE, body };
+    const answer = await call(url + path, what);
+    assert.deepEqual([answer.status, answer.body], [307, "moved"]);
+    return answer.headers["location"];
+  };
+  for (const [named, inside] of REDIRECTS)
+    for (const prefix of ["/team", ""]) {
+      location = named;
+      assert.equal(await locationOf(prefix + CARD), url + prefix + inside, named);
+    }
+  location = "http://agent.internal/rpc/card";
+  assert.equal(await locationOf("/team/rpc", JSON.stringify(CARD_CALL)), `${url}/team/rpc/card`);
+  assert.equal(await locationOf("/team/rest/extendedAgentCard"), `${url}/team/rpc/card`);
+  for (const kept of ["mailto:someone@agent.internal", ""]) {
+    location = kept;
+    assert.equal(await locationOf(`/team${CARD}`), kept);
+  }
+  location = "http://elsewhere.internal/";
+  assert.equal(await locationOf("/team/other"), location, "what is not about a card passes");
+});
+
 const CARD_CALL = { jsonrpc: "2.0", id: 1, method: "GetExtendedAgentCard" };
 /** Requests whose method cannot be read here, but perhaps at the agent. */
 const UNREADABLE: readonly (readonly [about: string, headers: Record<string, string>, body: string])[] = [
