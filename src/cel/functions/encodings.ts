@@ -1,6 +1,7 @@
 /** Encodings and digests of strings and bytes: base64, JSON, forms, URLs, hashes, the payload of a JWT. */
 import { createHash } from "node:crypto";
 
+import { percentEncode } from "../../lib/percent-encode.ts";
 import type { Run } from "../budget.ts";
 import type { CelFunction, Declaration } from "../function.ts";
 import { COST_LIMIT, Failure, INVALID_ARGUMENT, NO_OVERLOAD } from "../errors.ts";
@@ -67,10 +68,7 @@ const unvalidatedJwtPayload: CelFunction = (run, value) => {
 
 const urlEncode: CelFunction = (run, value) => {
   const text = textOf(run, value);
-  if (text instanceof Failure) return text;
-  const rest = /[!'()*]/g;
-  const escape = (char: string): string => `%${char.charCodeAt(0).toString(16).toUpperCase()}`;
-  return encodeURIComponent(text.toWellFormed()).replace(rest, escape);
+  return text instanceof Failure ? text : percentEncode(text);
 };
 
 const urlDecode: CelFunction = (run, value) => {

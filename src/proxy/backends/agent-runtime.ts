@@ -15,6 +15,7 @@ import {
   type AgentRuntimeBackend,
   type BackendSettings,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { percentEncode } from "../../lib/percent-encode.ts";
 import { createCardHandler } from "../a2a/handler.ts";
 import { findCardSuffix } from "../a2a/classify.ts";
 import { ProxyError } from "../exchange/errors.ts";
@@ -50,7 +51,7 @@ export function createAgentRuntimeHandler(
   http: BackendHandler,
 ): BackendHandler {
   const path = `/runtimes/${encodeArn(arn)}/invocations`;
-  const query = qualifier === "" ? "" : `?qualifier=${encodeURIComponent(qualifier)}`;
+  const query = qualifier === "" ? "" : `?qualifier=${percentEncode(qualifier)}`;
   const invocation = path + query;
   const card = path + CARD_PATH + query;
   const withCards = createCardHandler(http, CARD_PATH);

@@ -1,5 +1,6 @@
 /** Agents that are hosted by Bedrock AgentCore: addressed by their ARN, signed, behind TLS of the test's own authority. */
 import assert from "node:assert/strict";
+import { hash } from "node:crypto";
 import { test } from "node:test";
 import {
   documents,
@@ -96,7 +97,9 @@ prove(
   [`${FIELD}.agentRuntimeArn`, `${FIELD}.qualifier`],
   "a request goes to the invocations of the runtime with its qualifier, whatever its own path is, and is signed",
   async (context) => {
-    const { url, runtime } = await serve(context, { runtime: `agentRuntimeArn: "${RUNTIME_ARN}", qualifier: "a b/c"` });
+    const { url, runtime } = await serve(context, {
+      runtime: `agentRuntimeArn: "${RUNTIME_ARN}", qualifier: "a b/c!'()*~é"`,
+    });
     const headers = {
       "content-type": "application/json",
       accept: "text/event-stream",
@@ -113,7 +116,7 @@ prove(
     assert.ok(seen);
     assert.deepEqual(
       [seen.method, seen.url, seen.body],
-      ["POST", `${RUNTIME_PATH}?qualifier=a%20b%2Fc`, '{"prompt":"hi"}'],
+      ["POST", `${RUNTIME_PATH}?qualifier=a%20b%2Fc%21%27%28%29%2A~%C3%A9`, '{"prompt":"hi"}'],
     );
     const names = ["accept", "mcp-session-id", SESSION, "x-amz-security-token"];
     assert.deepEqual(
@@ -121,6 +124,11 @@ prove(
       ["text/event-stream", "s", "session-of-the-client", undefined],
     );
     assert.match(String(seen.headers["authorization"]), new RegExp(`SignedHeaders=[^,]*${SESSION}`));
+    assert.equal(
+      seen.headers["x-amz-content-sha256"],
+      hash("sha256", seen.body),
+      "a digest of our own, not the client's",
+    );
   },
 );
 

@@ -8,6 +8,7 @@
  */
 import { hash } from "node:crypto";
 import type { HeaderList } from "../../../../lib/header-list.ts";
+import { percentEncode } from "../../../../lib/percent-encode.ts";
 import type { SigningScope, UnsignedRequest } from "../../../upstream/auth.ts";
 
 export interface AwsCredentials {
@@ -20,8 +21,8 @@ export interface AwsCredentials {
 const ALGORITHM = "AWS4-HMAC-SHA256";
 /** Services of objects take paths as they are on the wire: a name may hold any bytes. */
 const PLAIN_PATHS: ReadonlySet<string> = new Set(["s3", "s3express", "s3-object-lambda", "s3-outposts"]);
-/** Services that refuse a request without `x-amz-content-sha256`. */
-const WANT_DIGEST: ReadonlySet<string> = new Set([...PLAIN_PATHS, "aoss", "glacier"]);
+/** Services that get `x-amz-content-sha256`: runtimes of agents, and those that refuse a request without it. */
+const WANT_DIGEST: ReadonlySet<string> = new Set([...PLAIN_PATHS, "aoss", "glacier", "bedrock-agentcore"]);
 const BLOCK_BYTES = 64;
 const DIGEST_BYTES = 32;
 
@@ -84,7 +85,7 @@ function canonicalPath(path: string): string {
   const segments: string[] = [];
   for (const segment of path.split("/")) {
     if (segment === "..") segments.pop();
-    else if (segment !== "" && segment !== ".") segments.push(encode(segment));
+    else if (segment !== "" && segment !== ".") segments.push(percentEncode(segment));
   }
   const end = segments.length > 0 && path.endsWith("/") ? "/" : "";
   return `/${segments.join("/")}${end}`;
@@ -97,7 +98,7 @@ function canonicalQuery(query: string): string {
     if (pair === "") continue;
     const equals = pair.indexOf("=");
     const name = equals < 0 ? pair : pair.slice(0, equals);
-    pairs.push([encode(decode(name)), equals < 0 ? "" : encode(decode(pair.slice(equals + 1)))]);
+    pairs.push([percentEncode(decode(name)), equals < 0 ? "" : percentEncode(decode(pair.slice(equals + 1)))]);
   }
   return pairs
     .sort((a, b) => compareBytes(a[0], b[0]) || compareBytes(a[1], b[1]))
@@ -109,17 +110,6 @@ function canonicalQuery(query: string): string {
 function compareBytes(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
-}
-
-const UNRESERVED = /^[A-Za-z0-9._~-]*$/;
-
-/** Percent-encodes all but the unreserved characters (RFC 3986 §2.3). */
-function encode(text: string): string {
-  if (UNRESERVED.test(text)) return text;
-  return encodeURIComponent(text).replaceAll(
-    /[!'()*]/g,
-    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
 }
 
 function decode(text: string): string {

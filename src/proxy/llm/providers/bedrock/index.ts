@@ -7,6 +7,7 @@ import {
   type Provider as ProviderNode,
 } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../../../lib/header-list.ts";
+import { percentEncode } from "../../../../lib/percent-encode.ts";
 import { NO_TAGS } from "../../cost/catalog.ts";
 import type { FormatName } from "../../formats/chat-format.ts";
 import { setApiVersion } from "../anthropic/index.ts";
@@ -59,15 +60,15 @@ export const bedrock: Provider = {
     const { wire, model, streaming } = call;
     switch (wire) {
       case "Converse":
-        return `/model/${encodeModel(model)}/${streaming ? "converse-stream" : "converse"}`;
+        return `/model/${percentEncode(model)}/${streaming ? "converse-stream" : "converse"}`;
       case "Embeddings":
-        return `/model/${encodeModel(model)}/invoke`;
+        return `/model/${percentEncode(model)}/invoke`;
       case "Rerank":
         return "/rerank";
       case "MessagesTokenCount":
         return surfaceServing(call, node) === "alt"
           ? altPath(wire, model)
-          : `/model/${encodeModel(foundationModel(model))}/count-tokens`;
+          : `/model/${percentEncode(foundationModel(model))}/count-tokens`;
       default:
         return altPath(wire, model);
     }
@@ -122,14 +123,6 @@ function hostOf(node: ProviderNode, surface: Surface): string {
     case "alt":
       return `bedrock-mantle.${region}.api.aws`;
   }
-}
-
-/** Encodes a name as one segment, as the official clients do. */
-function encodeModel(model: string): string {
-  return encodeURIComponent(model).replaceAll(
-    /[!'()*]/g,
-    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
 }
 
 function adjustHeaders(headers: HeaderList, call: ProviderCall, node: ProviderNode): void {
