@@ -3,6 +3,7 @@
  * that no border between two of them, and none between two windows, hides a match that fits into the overlap. Streams of
  * events (window.ts) and sessions over WebSocket (session.ts) are guarded with it.
  */
+import { createHash, type Hash } from "node:crypto";
 import type { HeaderList } from "../../../lib/header-list.ts";
 import { ProxyError } from "../../exchange/errors.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
@@ -34,10 +35,15 @@ export class Lane {
   readonly scope: GuardedText["scope"];
   #window = "";
   #hasNews = false;
+  /** Length of the overlap that the window begins with, which the digest has taken already. */
+  #overlap = 0;
   #length = 0;
   #wasRejected = false;
-  /** Hash of all text so far (FNV-1a), to recognise events that repeat it. */
-  #hash = FNV_BASIS;
+  /**
+   * Takes all text before the window, to recognise events that repeat the whole. The text itself would keep an answer in
+   * memory as long as its stream; a short hash would let a provider choose a second text that passes for the first one.
+   */
+  #digest: Hash | undefined;
 
   constructor(scope: GuardedText["scope"]) {
     this.scope = scope;
@@ -51,13 +57,14 @@ export class Lane {
     this.#window += text;
     this.#hasNews = true;
     this.#length += text.length;
-    this.#hash = hashOf(text, this.#hash);
   }
 
   /** Returns the text of the window, and keeps the overlap for the next one. */
   close(): string {
     const window = this.#window;
+    this.#digest = addText(this.#digest ?? createHash(DIGEST), this.#news);
     this.#window = window.slice(-OVERLAP);
+    this.#overlap = this.#window.length;
     this.#hasNews = false;
     return window;
   }
@@ -68,21 +75,29 @@ export class Lane {
    */
   reject(): void {
     this.#window = "";
+    this.#overlap = 0;
     this.#wasRejected = true;
   }
 
+  /** Tells whether a text is all that the lane has taken. */
   isAll(text: string): boolean {
-    return !this.#wasRejected && this.#length === text.length && this.#hash === hashOf(text, FNV_BASIS);
+    if (this.#wasRejected || this.#length !== text.length) return false;
+    if (this.#digest === undefined) return this.#window === text;
+    const all = addText(this.#digest.copy(), this.#news).digest();
+    return all.equals(addText(createHash(DIGEST), text).digest());
+  }
+
+  /** The text of the window that is not part of the overlap. */
+  get #news(): string {
+    return this.#window.slice(this.#overlap);
   }
 }
 
-const FNV_BASIS = 0x811c9dc5;
-const FNV_PRIME = 0x01000193;
+const DIGEST = "sha256";
 
-function hashOf(text: string, basis: number): number {
-  let hash = basis;
-  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), FNV_PRIME);
-  return hash;
+/** Adds code units, so that two texts with different lone surrogates stay different. */
+function addText(digest: Hash, text: string): Hash {
+  return digest.update(text, "utf16le");
 }
 
 export class TextWindows {
@@ -100,12 +115,14 @@ export class TextWindows {
   }
 
   /**
-   * @returns the lane that took the text; undefined when no guard looks at it
+   * @returns the lane that took the text, now or before, and has to be checked; undefined when there is nothing to check
    * @throws ProxyError llm_response_invalid for more lanes than any vendor opens
    */
   take({ lane: name, scope, text, isRepeated }: StreamedText): Lane | undefined {
     if (!this.#guards.chain.reads(scope)) return undefined;
-    if (isRepeated === true && this.#hasSeen(scope, text)) return undefined;
+    const seen = isRepeated === true ? this.#laneOf(scope, text) : undefined;
+    // An event that repeats what is still to be checked is withheld with it, whatever answer or part it claims to be of.
+    if (seen !== undefined) return seen.hasNews ? seen : undefined;
     let lane = this.#lanes.get(name);
     if (lane === undefined) {
       if (this.#lanes.size === MAX_LANES)
@@ -163,9 +180,10 @@ export class TextWindows {
     }
   }
 
-  #hasSeen(scope: GuardedText["scope"], text: string): boolean {
-    for (const lane of this.#lanes.values()) if (lane.scope === scope && lane.isAll(text)) return true;
-    return false;
+  /** Returns the lane whose whole text is this one. */
+  #laneOf(scope: GuardedText["scope"], text: string): Lane | undefined {
+    for (const lane of this.#lanes.values()) if (lane.scope === scope && lane.isAll(text)) return lane;
+    return undefined;
   }
 }
 

@@ -13,10 +13,11 @@
 import { ProxyError } from "../../exchange/errors.ts";
 import type { BodySink, BodyStream } from "../../exchange/body.ts";
 import type { ClientSide } from "../formats/chat-format.ts";
+import type { StreamedText } from "../formats/guarded-text.ts";
 import { parseObject } from "../shared/json.ts";
 import { Repetition } from "../stream/repetition.ts";
 import { SseParser } from "../stream/sse.ts";
-import { readStreamError } from "../stream/stream-context.ts";
+import { DONE, readStreamError } from "../stream/stream-context.ts";
 import { blockedError, TextWindows, type Lane, type WindowGuards } from "./text-windows.ts";
 
 /** What guards know of the client's format. */
@@ -105,12 +106,22 @@ class GuardedStream implements BodyStream, BodySink {
     const literal = this.#repetition.find(data);
     if (literal !== undefined && this.#repeated !== undefined)
       return this.#windows.add(this.#repeated, literal.slice(1, -1));
-    const event = parseObject(Buffer.from(data, "latin1"));
-    const texts = event === undefined ? [] : this.#context.client.texts.streamedTexts(event);
+    const texts = this.#textsOf(data);
     const lanes = texts.map((text) => this.#windows.take(text));
     const [text] = texts;
     this.#repeated = texts.length === 1 && text?.isRepeated !== true ? lanes[0] : undefined;
     this.#repetition.learn(this.#repeated === undefined ? undefined : text?.text, data);
+  }
+
+  /**
+   * @throws ProxyError llm_response_invalid for what no guard can look at: clients may read more than JSON, for example
+   * those in Python the number NaN
+   */
+  #textsOf(data: string): readonly StreamedText[] {
+    if (data === "" || data === DONE) return [];
+    const event = parseObject(Buffer.from(data, "latin1"));
+    if (event !== undefined) return this.#context.client.texts.streamedTexts(event);
+    throw new ProxyError("llm_response_invalid", { detail: "an event that is not a JSON object" });
   }
 
   /** Checks the window. @param settledBytes what is sent when it passes */

@@ -176,6 +176,18 @@ test("no event that repeats a withheld text gets through", async () => {
   assert.deepEqual(behind, { ...before, rejections: ["no", "no", "no"] });
 });
 
+test("an event that repeats a text before it was checked is withheld with it, whatever answer it names", async () => {
+  const item = { type: "message", id: "i2", role: "assistant", content: [{ type: "output_text", text: SECRET }] };
+  for (const repeats of [
+    { type: "response.output_text.done", ...IDS, response_id: "r2", text: SECRET },
+    { type: "response.content_part.added", ...IDS, response_id: "r2", part: { type: "output_text", text: SECRET } },
+    { type: "conversation.item.retrieved", item },
+  ]) {
+    const { events, rejections } = await takeAll([delta(SECRET), repeats]);
+    assert.deepEqual([events, rejections], [[], ["no"]], repeats.type);
+  }
+});
+
 test("of answers that are under way at once, only the one with the match ends", async () => {
   const other = { response_id: "r2", item_id: "i2" };
   const answers = openAnswers();

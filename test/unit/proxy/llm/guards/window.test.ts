@@ -158,6 +158,32 @@ test("the events of other formats are read as well", async () => {
   assert.equal(await checked(repeated, { format: responses }), repeated.join(""));
 });
 
+test("a text is not taken for one that passed because a short hash of both is the same", async () => {
+  const event = (type: string, text: string): string =>
+    `data: ${JSON.stringify({ type: `response.output_text.${type}`, item_id: "i", delta: text, text })}\n\n`;
+  // Of the same length, with the same FNV-1a.
+  const harmless = "ok gwmwannb";
+  for (const rest of ["", ` ${"x".repeat(WINDOW)}`]) {
+    const deltas = event("delta", harmless + rest);
+    const repeated = deltas + event("done", harmless + rest);
+    assert.equal(await checked([deltas, event("done", harmless + rest)], { format: responses }), repeated);
+    const answer = await checked([deltas, event("done", SECRET + rest)], { format: responses });
+    assert.ok(answer.endsWith(BLOCKED) && !answer.includes(SECRET), answer.slice(-200));
+  }
+});
+
+test("an event that is not a JSON object cannot be checked, and breaks the stream off", async () => {
+  // Python reads NaN, and the first two of these as text.
+  for (const data of [`{"choices":[{"delta":{"content":"${SECRET}"}}],"x":NaN}`, `"${SECRET}"`, `["${SECRET}"]`, SECRET])
+    for (const pieces of [[chunk("hi"), `data: ${data}\n\n`, chunk("more")], [`data: ${data}`]]) {
+      const { text, error } = await readBody(guard(streamFrom(pieces.map((piece) => Buffer.from(piece)))));
+      assert.match(String(error), /upstream|response|LLM/i, data);
+      assert.ok(!text.includes(SECRET) && text.includes('"error"'), text);
+    }
+  const harmless = [chunk("hi"), "data:\n\n", "event: ping\n\n", "data: [DONE]\n\n"];
+  assert.equal(await checked(harmless), harmless.join(""));
+});
+
 test("a full buffer without text is released, and an event beyond the limit breaks the stream off", async () => {
   const silent = `data: ${JSON.stringify({ pad: "x".repeat(300) })}\n\n`;
   assert.equal(
