@@ -6,6 +6,7 @@ import { AttributeMap, Double, Flattened, isMap, Optional, REDACTED, Secret, Uin
 import type { Scope } from "../../cel/scope.ts";
 import { scalarText } from "../../cel/text.ts";
 import { messageOf } from "../../lib/errors.ts";
+import { isRecord } from "../../lib/is-record.ts";
 import { queryOf } from "../observability/query.ts";
 
 /** What must not be shown. */
@@ -171,10 +172,6 @@ function cut(text: string, room: Room): string {
   const allowed = Math.max(0, Math.min(MAX_TEXT, room.left));
   room.left -= Math.min(text.length, allowed);
   return text.length <= allowed ? text : `${text.slice(0, allowed)}${CUT}`;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isEmpty(value: unknown): boolean {

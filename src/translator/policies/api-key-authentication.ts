@@ -11,6 +11,7 @@ import {
   ApiKeySchema,
   type ApiKey,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { parseJsonObject } from "../../lib/parse-json-object.ts";
 import type { NamedEntries } from "../references/secrets.ts";
 import { AUTHENTICATION_MODES, credentialLocation } from "./shared/authentication.ts";
 import type { UnitContext, UnitTranslator } from "./shared/unit.ts";
@@ -69,7 +70,7 @@ function parseEntry(text: string, allowsRaw: boolean): ApiKey | string {
       ? create(ApiKeySchema, { sha256: hash("sha256", text, "buffer") })
       : "only keyHash may stand in a ConfigMap";
   }
-  const fields = parseObject(text);
+  const fields = parseJsonObject(text);
   if (fields === undefined) return "not a JSON object";
   const { key, keyHash, metadata } = fields;
   if ((key === undefined) === (keyHash === undefined)) return "exactly one of key and keyHash is required";
@@ -88,13 +89,4 @@ function parseEntry(text: string, allowsRaw: boolean): ApiKey | string {
   return digest === undefined
     ? "keyHash must be sha256: and 64 hexadecimal digits"
     : create(ApiKeySchema, { sha256: digest, metadataJson });
-}
-
-function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    // Valid JSON that starts with "{" is always an object.
-    return JSON.parse(text) as Record<string, unknown>;
-  } catch {
-    return undefined; // the parser's message would quote the secret
-  }
 }

@@ -8,6 +8,7 @@ import { hash } from "node:crypto";
 import { jwtVerify, type JWTPayload } from "jose";
 
 import { messageOf } from "../../../lib/errors.ts";
+import { parseJsonObject } from "../../../lib/parse-json-object.ts";
 import { RecentMap } from "../../../lib/recent-map.ts";
 import type { ProxyErrorCode } from "../../exchange/errors.ts";
 import type { TrustedKey, TrustedProvider } from "./keys.ts";
@@ -115,13 +116,7 @@ function quoted(claim: unknown): string {
 
 function parseSegment(segment: string | undefined): Readonly<Record<string, unknown>> | undefined {
   if (segment === undefined || !/^[A-Za-z0-9_-]+$/.test(segment)) return undefined;
-  try {
-    const value: unknown = JSON.parse(Buffer.from(segment, "base64url").toString());
-    // A plain object whose members are checked one by one.
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
-  } catch {
-    return undefined; // text that is not JSON is not a header
-  }
+  return parseJsonObject(Buffer.from(segment, "base64url").toString());
 }
 
 /** @throws the errors of jose; their messages name claims and never repeat the token */

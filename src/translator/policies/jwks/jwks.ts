@@ -7,6 +7,8 @@
  */
 import { create } from "@bufbuild/protobuf";
 import { JwtKeySchema, type JwtKey } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { isRecord } from "../../../lib/is-record.ts";
+import { parseJsonObject } from "../../../lib/parse-json-object.ts";
 
 const MAX_KEYS = 128;
 
@@ -18,11 +20,9 @@ const FAMILIES: Readonly<Record<string, { readonly members: readonly string[]; r
 };
 const CURVES: ReadonlySet<unknown> = new Set(["P-256", "P-384", "Ed25519", undefined]);
 
-type Members = Readonly<Record<string, unknown>>;
-
 /** @returns the usable keys, at least one, or what is wrong with the set */
 export function parseJwks(text: string): readonly JwtKey[] | string {
-  const set = parseObject(text);
+  const set = parseJsonObject(text);
   const keys = set?.["keys"];
   if (!Array.isArray(keys)) return "not a JSON Web Key Set: an object with a list keys";
   if (keys.length > MAX_KEYS) return `a JWKS may hold ${MAX_KEYS} keys at most`;
@@ -32,21 +32,9 @@ export function parseJwks(text: string): readonly JwtKey[] | string {
     : "no key of the set can be used: a key needs a kid and must be RSA, P-256, P-384 or Ed25519, for signatures";
 }
 
-function parseObject(text: string): Members | undefined {
-  try {
-    return membersOf(JSON.parse(text));
-  } catch {
-    return undefined; // the parser's message would quote the text, which may hold a private key by mistake
-  }
-}
-
-function membersOf(value: unknown): Members | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
-}
-
 /** @returns undefined for a key that cannot verify signatures, or whose purpose, curve or algorithm is not supported */
 function publicKey(value: unknown): JwtKey | undefined {
-  const key = membersOf(value) ?? {};
+  const key = isRecord(value) ? value : {};
   const { kid, kty, alg, use, key_ops: operations } = key;
   const family = typeof kty === "string" && Object.hasOwn(FAMILIES, kty) ? FAMILIES[kty] : undefined;
   if (family === undefined || typeof kid !== "string" || kid === "") return undefined;

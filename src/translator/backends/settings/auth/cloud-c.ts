@@ -1,6 +1,7 @@
 /** Translates `auth.cloudC`: the type of the token, and the credential file that it is fetched with. */
 import { create } from "@bufbuild/protobuf";
 import { CloudCCredentialSchema } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { parseJsonObject } from "../../../../lib/parse-json-object.ts";
 import { unresolved, type TranslateKind } from "./auth-kind.ts";
 
 const ACCESS_TYPES = ["service_account", "authorized_user", "impersonated_service_account", "external_account"];
@@ -13,15 +14,15 @@ export const translateCloudC: TranslateKind<"cloudC"> = ({ type, audience = "", 
   const { key = "credentials.json", ...ref } = secretRef;
   const found = secrets.entry(ref, key);
   if ("error" in found) return unresolved(report, "secretRef", found.error);
-  const fault = findFault(found.value, value.idToken);
-  if (fault !== undefined) return unresolved(report, "secretRef", `entry ${key} of Secret ${ref.name} ${fault}`);
+  const error = findFileError(found.value, value.idToken);
+  if (error !== undefined) return unresolved(report, "secretRef", `entry ${key} of Secret ${ref.name} ${error}`);
   value.credentialsJson = found.value;
   return { case: "cloudC", value };
 };
 
 /** @returns what is wrong, without quoting the text */
-function findFault(text: string, idToken: boolean): string | undefined {
-  const file = parse(text);
+function findFileError(text: string, idToken: boolean): string | undefined {
+  const file = parseJsonObject(text);
   if (file === undefined) return "is not a JSON object";
   const { type } = file;
   const types = idToken ? ID_TYPES : ACCESS_TYPES;
@@ -29,14 +30,4 @@ function findFault(text: string, idToken: boolean): string | undefined {
   const source = file["credential_source"];
   if (typeof source === "object" && source !== null && "executable" in source) return "names a program";
   return undefined;
-}
-
-function parse(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    // A plain object whose members are checked one by one.
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
-  } catch {
-    return undefined; // the caller names the entry
-  }
 }
