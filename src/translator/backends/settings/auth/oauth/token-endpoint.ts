@@ -22,8 +22,8 @@ import { readSigningKey } from "../signing-key.ts";
 
 type Endpoint = Pick<CrossAppEndpoint, "backendRef" | "url" | "path"> & { readonly clientAuth?: OAuthClientAuth };
 
-/** What is wrong with a member, and its path. */
-export interface Fault {
+/** Explains why a member cannot be used; `path` is relative to the block. */
+export interface FieldError {
   readonly path: string;
   readonly error: string;
 }
@@ -35,12 +35,12 @@ const METHODS = {
   PrivateKeyJwt: OAuthClientMethod.OAUTH_CLIENT_METHOD_ASSERTION,
 } as const;
 
-/** @param report takes paths relative to the block @returns the endpoint, or a fault that is not reported yet */
+/** @param report takes paths relative to the block @returns the endpoint, or an error, which has been reported */
 export function translateEndpoint(
   { clientAuth, path = "", ...reference }: Endpoint,
   { services, secrets }: SettingsContext,
   report: Report,
-): TokenEndpoint | Fault {
+): TokenEndpoint | FieldError {
   let error: string | undefined;
   const service = services.resolve(reference, "", (at, message, severity) => {
     error = message;
@@ -65,7 +65,7 @@ export function translateEndpoint(
 }
 
 /** Decides whether calls to a token endpoint would need a token first, or would carry two credentials in one header. */
-function findChain(auth: BackendAuth | undefined, clientAuth: OAuthClientAuth | undefined): Fault | undefined {
+function findChain(auth: BackendAuth | undefined, clientAuth: OAuthClientAuth | undefined): FieldError | undefined {
   if (auth?.oauthTokenExchange !== undefined || auth?.crossAppAccess !== undefined)
     return { path: "backendRef", error: "the auth of this backend exchanges tokens itself; exchanges do not chain" };
   if (auth === undefined || clientAuth === undefined || (clientAuth.method ?? BASIC) !== BASIC) return undefined;
@@ -77,7 +77,7 @@ function translateClient(
   { clientId, method = BASIC, secretRef, privateKeyJwt }: OAuthClientAuth,
   secrets: SecretReader,
   report: Report,
-): OAuthClient | Fault {
+): OAuthClient | FieldError {
   const client = create(OAuthClientSchema, { id: clientId, method: METHODS[method] });
   if (privateKeyJwt !== undefined)
     return translateAssertion(privateKeyJwt, client, secrets, within(report, "privateKeyJwt"));
@@ -94,7 +94,7 @@ function translateAssertion(
   client: OAuthClient,
   secrets: SecretReader,
   report: Report,
-): OAuthClient | Fault {
+): OAuthClient | FieldError {
   const key = readSigningKey(signingKeyRef, { alg, kid }, secrets);
   // Looked up also where the key is missing, so that no field counts as one that is not served.
   const chain = certificateRef === undefined ? [] : readChain(certificateRef, secrets);
