@@ -126,6 +126,17 @@ export function isFieldValue(value: string): boolean {
 }
 
 /**
+ * Returns a value as it is sent, one character per byte. A policy can compute any text: what does not fit into bytes is
+ * sent as UTF-8.
+ * @returns undefined for a value with a control character: a line break would start another field
+ */
+export function encodeFieldValue(value: string): string | undefined {
+  if (isFieldValue(value)) return value;
+  const bytes = Buffer.from(value, "utf8").toString("latin1");
+  return isFieldValue(bytes) ? bytes : undefined;
+}
+
+/**
  * Records how a name was written; the first spelling counts.
  * @returns the map, created when there is something to record
  */

@@ -7,7 +7,7 @@
 import { ProxyError } from "../exchange/errors.ts";
 import type { BodySink, BodyStream } from "../exchange/body.ts";
 import type { Reply, Tunnel } from "../exchange/exchange.ts";
-import { ROLE, fieldOf, isFieldValue } from "../exchange/fields.ts";
+import { ROLE, fieldOf, encodeFieldValue } from "../exchange/fields.ts";
 import type { HttpExchange } from "../pipeline/http-exchange.ts";
 import type { TunnelRelay } from "./tunnel-relay.ts";
 import type { ResponseEncoder } from "./response-encoder.ts";
@@ -122,7 +122,7 @@ export class ReplyWriter implements BodySink {
       const value = raw[at + 1] as string;
       if (field.role === ROLE.contentLength) length = value;
       else if (isEndToEnd(field.role) || (field.role === ROLE.proxyChallenge && isChallenge))
-        out.push(field.name, isFieldValue(value) ? value : encoded(value));
+        out.push(field.name, encoded(value));
       hasId ||= field.role === ROLE.requestId;
     }
     this.#addQueued(out, reply);
@@ -143,8 +143,7 @@ export class ReplyWriter implements BodySink {
     for (let at = 0; at < raw.length; at += 2) {
       const name = (raw[at] as string).toLowerCase();
       const value = raw[at + 1] as string;
-      if (name === "set-cookie" || !reply.headers.has(name))
-        out.push(name, isFieldValue(value) ? value : encoded(value));
+      if (name === "set-cookie" || !reply.headers.has(name)) out.push(name, encoded(value));
     }
   }
 }
@@ -172,9 +171,8 @@ function isEndToEnd(role: number): boolean {
   }
 }
 
-/** Encodes text that a policy computed as UTF-8, and refuses line breaks, which would inject headers. */
 function encoded(value: string): string {
-  const bytes = Buffer.from(value, "utf8").toString("latin1");
-  if (!isFieldValue(bytes)) throw new Error("control character in a header value");
-  return bytes;
+  const text = encodeFieldValue(value);
+  if (text === undefined) throw new Error("control character in a header value");
+  return text;
 }

@@ -8,6 +8,7 @@ import { CelError } from "../../../cel/errors.ts";
 import type { Expression } from "../../../cel/expression.ts";
 import type { Scope } from "../../../cel/scope.ts";
 import { scalarText } from "../../../cel/text.ts";
+import { isFieldValue } from "../../exchange/fields.ts";
 
 /** Returns true when a condition is true; failures and values that are not booleans count as false. */
 export function holds(expression: Expression, scope: Scope): boolean {
@@ -37,16 +38,12 @@ export function fieldValueOf(expression: Expression, scope: Scope): string | und
   const value = valueOf(expression, scope);
   const bytes = value instanceof Uint8Array ? Buffer.from(value) : textBytes(scalarText(value));
   const text = bytes?.toString("latin1");
-  return text === undefined || !FIELD_VALUE.test(text) ? undefined : text.trim();
+  return text === undefined || !isFieldValue(text) ? undefined : text.trim();
 }
 
 function textBytes(text: string | undefined): Buffer | undefined {
   return text === undefined ? undefined : Buffer.from(text);
 }
-
-/** Visible characters, space, tab and bytes above ASCII (RFC 9110 §5.5). */
-// oxlint-disable-next-line no-control-regex -- the tab is the one control character that is allowed
-const FIELD_VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
 
 /** Returns a result as a JSON value; undefined for a failure and for values without a JSON form. */
 export function jsonOf(expression: Expression, scope: Scope): JsonValue | undefined {

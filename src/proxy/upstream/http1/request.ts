@@ -4,7 +4,7 @@
  * splitting).
  */
 import { ProxyError } from "../../exchange/errors.ts";
-import { isFieldValue, isRequestTarget } from "../../exchange/fields.ts";
+import { encodeFieldValue, isRequestTarget } from "../../exchange/fields.ts";
 import type { UpstreamRequest } from "../upstream.ts";
 
 const LENGTH = /^[0-9]{1,15}$/;
@@ -22,9 +22,8 @@ export function encodeHead(request: UpstreamRequest): { text: string; framing: n
     if (name.length === 14 && name.toLowerCase() === "content-length") {
       if (LENGTH.test(value)) declared = Number(value);
     } else if (name.length !== 17 || name.toLowerCase() !== "transfer-encoding") {
-      text += isFieldValue(value)
-        ? `${spelled(name, spelling)}: ${value}\r\n`
-        : encoded(spelled(name, spelling), value);
+      const sentName = spelled(name, spelling);
+      text += `${sentName}: ${encoded(sentName, value)}\r\n`;
     }
   }
   let framing = 0;
@@ -50,13 +49,10 @@ function spelled(name: string, spelling: ReadonlyMap<string, string> | undefined
   return spelling?.get(name) ?? name;
 }
 
-/**
- * A policy can compute any text as a value. Send it as UTF-8 bytes, and refuse control characters such as line breaks.
- */
 function encoded(name: string, value: string): string {
-  const bytes = Buffer.from(value, "utf8").toString("latin1");
-  if (!isFieldValue(bytes)) throw invalid(`header ${name} holds a control character`);
-  return `${name}: ${bytes}\r\n`;
+  const text = encodeFieldValue(value);
+  if (text === undefined) throw invalid(`header ${name} holds a control character`);
+  return text;
 }
 
 function invalid(detail: string): ProxyError {

@@ -1,6 +1,6 @@
 /** Converts the fields of requests, responses and trailers to and from the form of HTTP/2 (RFC 9113 §8.2, §8.3). */
 import { ProxyError } from "../../exchange/errors.ts";
-import { ROLE, fieldOf, isFieldValue, isRequestTarget } from "../../exchange/fields.ts";
+import { ROLE, encodeFieldValue, fieldOf, isRequestTarget } from "../../exchange/fields.ts";
 import type { UpstreamRequest } from "../upstream.ts";
 
 const LENGTH = /^[0-9]{1,15}$/;
@@ -75,12 +75,10 @@ export function trailerFields(raw: readonly string[]): Record<string, string | s
   return fields;
 }
 
-/** A policy can compute any text as a value. Send it as UTF-8 bytes, and refuse control characters. */
 function encoded(name: string, value: string): string {
-  if (isFieldValue(value)) return value;
-  const bytes = Buffer.from(value, "utf8").toString("latin1");
-  if (!isFieldValue(bytes)) throw invalid(`header ${name} holds a control character`);
-  return bytes;
+  const text = encodeFieldValue(value);
+  if (text === undefined) throw invalid(`header ${name} holds a control character`);
+  return text;
 }
 
 function invalid(detail: string): ProxyError {
