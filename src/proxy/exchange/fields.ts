@@ -106,6 +106,14 @@ export function isRequestTarget(text: string): boolean {
 }
 
 /**
+ * Decides whether a policy may put the text in place of a path and query: visible ASCII that begins with a slash (origin
+ * form, RFC 9112 §3.2.1), since other characters could split the request line.
+ */
+export function isOriginForm(text: string): boolean {
+  return /^\/[\u0021-\u007e]*$/.test(text);
+}
+
+/**
  * A segment "." or ".." in a path (RFC 3986 §3.3), in every spelling that some server reads as one: upstreams turn "\"
  * into "/", unescape "%2f", "%5c" and "%2e" before they split, and cut parameters (";x=1") off a segment after they
  * have matched. The rules of a route and its policies see the path as it was sent, so they and the upstream would mean

@@ -3,6 +3,7 @@
  * listener reads credentials from, keep their names only, as the OpenTelemetry semantic conventions require for
  * `url.query`.
  */
+import { decodeQueryText } from "../../lib/network/request-target.ts";
 
 const SECRET_PARAMETERS: ReadonlySet<string> = new Set([
   // Signed URLs, as listed by the semantic conventions.
@@ -58,16 +59,7 @@ function withoutSecret(parameter: string, credentials: ReadonlySet<string>): str
   if (at < 0) return parameter;
   const name = parameter.slice(0, at);
   // A policy does not read a name in another case, but its value is as likely a secret.
-  const plain = decoded(name).toLowerCase();
+  const plain = decodeQueryText(name).toLowerCase();
   const isSecret = credentials.has(plain) || SECRET_PARAMETERS.has(plain);
   return isSecret ? `${name}=REDACTED` : parameter;
-}
-
-/** A name with invalid percent-encoding is used as it stands. */
-function decoded(name: string): string {
-  try {
-    return decodeURIComponent(name.replaceAll("+", " "));
-  } catch {
-    return name;
-  }
 }

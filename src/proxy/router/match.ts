@@ -6,6 +6,7 @@ import type { MatchedPath } from "../exchange/exchange.ts";
 import type { HttpMatch, ValueMatch } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import { ConfigError } from "../../lib/errors.ts";
+import { decodeQueryText } from "../../lib/network/request-target.ts";
 import { compilePattern, type TextTest } from "./pattern.ts";
 
 /** The parts of a request that the router reads. */
@@ -109,18 +110,9 @@ export function queryValue(target: string, name: string): string | undefined {
     const end = found < 0 ? target.length : found;
     const equals = target.indexOf("=", at);
     const split = equals < 0 || equals > end ? end : equals;
-    if (decoded(target.slice(at, split)) === name) return decoded(target.slice(Math.min(split + 1, end), end));
+    if (decodeQueryText(target.slice(at, split)) === name)
+      return decodeQueryText(target.slice(Math.min(split + 1, end), end));
     at = found < 0 ? 0 : end + 1;
   }
   return undefined;
-}
-
-function decoded(text: string): string {
-  if (!text.includes("%") && !text.includes("+")) return text;
-  try {
-    return decodeURIComponent(text.replaceAll("+", " "));
-  } catch {
-    // Invalid percent-encoding is compared as it was sent.
-    return text;
-  }
 }

@@ -11,13 +11,11 @@ import { HeaderList } from "../../../lib/header-list.ts";
 import type { Callout, CalloutAnswer, CalloutRequest } from "../../callouts/callout.ts";
 import { ProxyError } from "../../exchange/errors.ts";
 import type { Exchange } from "../../exchange/exchange.ts";
+import { isOriginForm } from "../../exchange/fields.ts";
 import { fieldValueOf, valueOf } from "../shared/expression-support.ts";
 import type { Ask } from "./grpc.ts";
 import type { CheckDeps, Verdict } from "./verdict.ts";
 import { editableName } from "../shared/header-options.ts";
-
-/** Visible ASCII beginning with a slash: other characters could split the request line. */
-const TARGET = /^\/[\u0021-\u007e]*$/;
 
 interface Compiled {
   readonly service: Callout;
@@ -63,7 +61,7 @@ function requestOf(compiled: Compiled, exchange: Exchange, forwarded: Buffer | u
   let authority: string | undefined;
   const place = (name: string, value: string): void => {
     if (name === ":authority" || name === "host") authority = value;
-    else if (name === ":path" && TARGET.test(value)) path = value;
+    else if (name === ":path" && isOriginForm(value)) path = value;
     else if (name === ":method") method = value;
     else if (editableName(name) !== undefined) headers.add(name, value);
   };
@@ -82,7 +80,7 @@ function requestOf(compiled: Compiled, exchange: Exchange, forwarded: Buffer | u
 function pathOf({ path, service }: Compiled, exchange: Exchange): string {
   if (path === undefined) return service.path === "" ? exchange.target : service.path;
   const value = valueOf(path, exchange);
-  if (typeof value !== "string" || !TARGET.test(value)) throw failed("path", path);
+  if (typeof value !== "string" || !isOriginForm(value)) throw failed("path", path);
   return value;
 }
 

@@ -5,6 +5,7 @@
 import type { CredentialLocation } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { isGwError } from "../../../lib/errors.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
+import { decodeQueryText } from "../../../lib/network/request-target.ts";
 import type { Exchange } from "../../exchange/exchange.ts";
 import type { PolicyDeps } from "../policy.ts";
 
@@ -81,9 +82,9 @@ function only(credentials: readonly string[]): string | typeof AMBIGUOUS | undef
 }
 
 function inQuery(name: string): CompiledLocation {
-  const isNamed = (parameter: string): boolean => decodeForm(parameter.split("=", 1)[0] ?? "") === name;
+  const isNamed = (parameter: string): boolean => decodeQueryText(parameter.split("=", 1)[0] ?? "") === name;
   const valueOf = (parameter: string): string =>
-    parameter.includes("=") ? decodeForm(parameter.slice(parameter.indexOf("=") + 1)) : "";
+    parameter.includes("=") ? decodeQueryText(parameter.slice(parameter.indexOf("=") + 1)) : "";
   return {
     forProxy: false,
     read(exchange) {
@@ -102,15 +103,6 @@ function inQuery(name: string): CompiledLocation {
 function parametersOf(target: string): readonly string[] {
   const at = target.indexOf("?");
   return at < 0 ? NONE : target.slice(at + 1).split("&");
-}
-
-/** Text with invalid percent-encoding is used as it stands. */
-function decodeForm(text: string): string {
-  try {
-    return decodeURIComponent(text.replaceAll("+", " "));
-  } catch {
-    return text;
-  }
 }
 
 function inCookie(name: string): CompiledLocation {

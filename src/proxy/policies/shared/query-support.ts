@@ -1,4 +1,5 @@
 /** Edits a query string and leaves every other parameter as the client wrote it: a client may have signed it. */
+import { decodeQueryText } from "../../../lib/network/request-target.ts";
 
 /** Sets the first parameter of the name and removes further ones; appends the parameter when there is none. */
 export function setParameter(target: string, name: string, value: string): string {
@@ -33,11 +34,5 @@ function join(target: string, pairs: readonly string[]): string {
 }
 
 function nameOf(pair: string): string {
-  const name = pair.split("=", 1)[0] ?? "";
-  try {
-    return decodeURIComponent(name.replaceAll("+", " "));
-  } catch {
-    // Not UTF-8 in percent form: use the text as it stands.
-    return name;
-  }
+  return decodeQueryText(pair.split("=", 1)[0] ?? "");
 }

@@ -2,12 +2,10 @@
 import { ProxyError } from "../../exchange/errors.ts";
 import type { BodySink } from "../../exchange/body.ts";
 import type { Exchange } from "../../exchange/exchange.ts";
-import { hasDotSegment } from "../../exchange/fields.ts";
+import { hasDotSegment, isOriginForm } from "../../exchange/fields.ts";
 import type { TransformTarget } from "./transform-support.ts";
 
 const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
-/** Visible ASCII beginning with a slash: other characters could split the request line. */
-const TARGET = /^\/[\u0021-\u007e]*$/;
 const AUTHORITY = /^[A-Za-z0-9.\-_~:[\]%]{1,260}$/;
 /** Reads a body to its end and keeps nothing. */
 const NOWHERE: BodySink = { data: () => true, end: () => undefined, error: () => undefined };
@@ -18,7 +16,7 @@ export function requestTarget(exchange: Exchange): TransformTarget {
     // CONNECT cannot be set: an upstream would treat what follows as the bytes of a tunnel (RFC 9110 §9.3.6).
     setPseudo(name, value) {
       if (name === ":method" && METHOD.test(value) && value !== "CONNECT") exchange.method = value;
-      else if (name === ":path" && TARGET.test(value)) exchange.target = checkedPath(value);
+      else if (name === ":path" && isOriginForm(value)) exchange.target = checkedPath(value);
       else if (name === ":scheme" && (value === "http" || value === "https")) exchange.scheme = value;
       else if (name === ":authority" && AUTHORITY.test(value)) exchange.host = value;
     },
