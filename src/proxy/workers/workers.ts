@@ -43,7 +43,7 @@ import { allocateShared, openShared, type SharedState } from "../shared-state.ts
 import { waitAtMost } from "../../lib/time/wait-at-most.ts";
 import { joinTasks, nameOf, names, refuseAll } from "./join-answers.ts";
 import { openSharedWatch } from "./shared-watch.ts";
-import { TokenDesk } from "./token-desk.ts";
+import { TokenCoordinator } from "./token-coordinator.ts";
 import { BEAT_MS, Watchdog } from "./watchdog.ts";
 import { WorkerThread } from "./worker-thread.ts";
 
@@ -104,7 +104,7 @@ class WorkerPool implements Workers {
   readonly #portAllocator: PortAllocator;
   readonly #shared: SharedState;
   readonly #watchdog: Watchdog;
-  readonly #tokenDesk: TokenDesk = new TokenDesk();
+  readonly #tokenCoordinator: TokenCoordinator = new TokenCoordinator();
   readonly #start: (thread: number) => WorkerThread;
   /** Resources in force, by type and key. */
   readonly #resources = new Map<string, Resource>();
@@ -157,9 +157,9 @@ class WorkerPool implements Workers {
           lines: async (text) => void (await options.write(text)),
           accessLines: async (text) => void (await options.writeAccessLog(text)),
           counted: (counted) => void metrics?.add(counted),
-          token: (request) => this.#tokenDesk.ask(thread, request),
+          token: (request) => this.#tokenCoordinator.ask(thread, request),
           peer: ({ thread: other, request }) => this.#thread(other).channel.ask("peer", request),
-          tokenFetched: ({ key, outcome }) => void this.#tokenDesk.fetched(thread, key, outcome),
+          tokenFetched: ({ key, outcome }) => void this.#tokenCoordinator.fetched(thread, key, outcome),
         },
       );
     metrics?.observe("endpoint_health", () => observeHealth(this.#endpoints));
@@ -335,7 +335,7 @@ class WorkerPool implements Workers {
     this.#shared.buckets.forget(thread.number);
     this.#shared.sessions.ended.forget(thread.number);
     this.#shared.sessions.healed.forget(thread.number);
-    this.#tokenDesk.forget(thread.number);
+    this.#tokenCoordinator.forget(thread.number);
     this.#credentials.delete(thread.number);
     this.#options.metrics?.replaceObservations(String(thread.number), undefined);
     if (this.#stopped) return;

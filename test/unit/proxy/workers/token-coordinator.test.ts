@@ -2,26 +2,26 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import { createTokenBroker } from "../../../../src/proxy/workers/token-broker.ts";
-import { TokenDesk } from "../../../../src/proxy/workers/token-desk.ts";
+import { TokenCoordinator } from "../../../../src/proxy/workers/token-coordinator.ts";
 
 const REQUEST = { key: "k", marginMs: 60_000, fetchedAfterMs: undefined };
 
 function setUp() {
   const clock = { nowMs: 1_000 };
-  const desk = new TokenDesk(() => clock.nowMs);
+  const coordinator = new TokenCoordinator(() => clock.nowMs);
   const broker = (thread: number) =>
     createTokenBroker(async (name, body) => {
       // The broker asks with the body that belongs to the name.
-      if (name === "token") return (await desk.ask(thread, body as typeof REQUEST)) as never;
+      if (name === "token") return (await coordinator.ask(thread, body as typeof REQUEST)) as never;
       const { key, outcome } = body as Parameters<Parameters<typeof createTokenBroker>[0]>[1] & {
         key: string;
-        outcome: Parameters<TokenDesk["fetched"]>[2];
+        outcome: Parameters<TokenCoordinator["fetched"]>[2];
       };
-      desk.fetched(thread, key, outcome);
+      coordinator.fetched(thread, key, outcome);
       return undefined as never;
     });
   const token = (value: string) => ({ value, fetchedAtMs: clock.nowMs, expiresAtMs: clock.nowMs + 3_600_000 });
-  return { clock, desk, broker, token };
+  return { clock, coordinator, broker, token };
 }
 
 test("of all threads one fetches, and a thread that asks later gets what came", async () => {
@@ -63,12 +63,12 @@ test("a failure reaches the threads that wait as it was, and is not kept", async
 });
 
 test("when the thread that fetches dies, the next one that waits fetches", async () => {
-  const { desk, broker, token } = setUp();
-  assert.deepEqual(desk.ask(0, REQUEST), { case: "fetch" });
+  const { coordinator, broker, token } = setUp();
+  assert.deepEqual(coordinator.ask(0, REQUEST), { case: "fetch" });
   const next = broker(1).obtain(REQUEST, async () => token("t"));
   const last = broker(2).obtain(REQUEST, () => assert.fail("thread 1 fetches"));
   await new Promise(setImmediate);
-  desk.forget(0);
+  coordinator.forget(0);
   assert.deepEqual([(await next).value, (await last).value], ["t", "t"]);
-  desk.fetched(0, "k", { case: "failure", failure: { code: "internal", detail: undefined, text: undefined } });
+  coordinator.fetched(0, "k", { case: "failure", failure: { code: "internal", detail: undefined, text: undefined } });
 });
