@@ -6,8 +6,9 @@
  *     listener ─▶ rule of a route ─▶ group ─▶ rule of a member ─▶ group ─▶ … ─▶ rule with a backend
  *
  * All rules are found before any of their policies runs, because a policy of a member may replace one of its parent
- * (bind-chain.ts). The rules of one way are bound together at the first request that takes it: a tree has as many ways
- * as the product of its branches, so binding each of them when a route arrives would let one manifest fill the memory.
+ * (bind-chain.ts). The rules of one chain are bound together at the first request that takes it: a tree has as many
+ * chains as the product of its branches, so binding all of them when a route arrives would let one manifest fill the
+ * memory.
  */
 import type { BackendRegistry } from "../backends/registry.ts";
 import { createPicker } from "../balancing/select.ts";
@@ -20,11 +21,11 @@ import type { Routable } from "./match.ts";
 import type { Candidate } from "./precedence.ts";
 import { candidatesOf, type CompiledRoute, type CompiledRule, type RuleDelegation } from "./route.ts";
 
-/** A longer way is refused, so that a request costs at most so many look-ups. */
-export const MOST_DELEGATIONS = 32;
+/** A longer chain is refused, which limits the look-ups of one request. */
+export const MAX_DELEGATIONS = 32;
 
-/** Bound ways beyond this number are dropped, oldest first, and bound again when they are needed. */
-const MOST_BOUND_WAYS = 16_384;
+/** Bound chains beyond this number are dropped, oldest first, and bound again when they are needed. */
+const MAX_BOUND_CHAINS = 16_384;
 
 /** The listener that a request came to. */
 export interface DelegationPlace {
@@ -42,10 +43,10 @@ interface WantedRule {
   readonly request: Routable;
 }
 
-interface BoundWay {
+interface BoundChain {
   readonly found: Candidate<BoundRule>;
   readonly routes: readonly string[];
-  /** A route of the way has changed. The handles are kept until the way is bound again, so that no backend is rebuilt. */
+  /** A route of the chain has changed. The handles are kept until it is bound again, so that no backend is rebuilt. */
   isOutdated: boolean;
 }
 
@@ -57,9 +58,9 @@ export interface DelegationTableOptions {
 export class DelegationTable {
   readonly #options: DelegationTableOptions;
   readonly #groups = new Map<string, ListenerRouter<ChainLink>>();
-  readonly #ways = new Map<string, BoundWay>();
-  /** Keys of the bound ways, by route. */
-  readonly #waysOf = new Map<string, Set<string>>();
+  readonly #chains = new Map<string, BoundChain>();
+  /** Keys of the bound chains, by route. */
+  readonly #chainsOf = new Map<string, Set<string>>();
 
   constructor(options: DelegationTableOptions) {
     this.#options = options;
@@ -98,17 +99,17 @@ export class DelegationTable {
     }
   }
 
-  /** Binds the ways through a route again when they are next needed: it changed, or a policy or listener above it. */
+  /** Binds the chains through a route again at their next use: the route has changed, or a policy or listener above it. */
   outdate(routeKey: string): void {
-    for (const way of this.#waysOf.get(routeKey) ?? []) {
-      const bound = this.#ways.get(way);
+    for (const chain of this.#chainsOf.get(routeKey) ?? []) {
+      const bound = this.#chains.get(chain);
       if (bound !== undefined) bound.isOutdated = true;
     }
   }
 
-  /** Drops the ways through a route that is gone. */
+  /** Drops the chains through a route that is gone. */
   drop(routeKey: string): void {
-    for (const way of this.#waysOf.get(routeKey) ?? []) this.#forget(way);
+    for (const chain of this.#chainsOf.get(routeKey) ?? []) this.#forget(chain);
   }
 
   /**
@@ -125,7 +126,7 @@ export class DelegationTable {
       if (next === undefined) return undefined;
       const leadsBack = links.some(({ rule }) => rule.routeKey === next.rule.routeKey);
       links.push(next);
-      if (leadsBack || links.length > MOST_DELEGATIONS)
+      if (leadsBack || links.length > MAX_DELEGATIONS)
         throw new ProxyError("route_invalid", { detail: describeRefused(links, leadsBack) });
       last = next;
     }
@@ -152,34 +153,34 @@ export class DelegationTable {
     links: readonly Candidate<ChainLink>[],
   ): Candidate<BoundRule> {
     const key = links.reduce(
-      (way, link) => `${way} ${link.rule.routeKey}#${link.ruleIndex}.${link.matchIndex}`,
+      (chain, link) => `${chain} ${link.rule.routeKey}#${link.ruleIndex}.${link.matchIndex}`,
       place.key,
     );
-    const before = this.#ways.get(key);
+    const before = this.#chains.get(key);
     if (before?.isOutdated === false) return before.found;
     const namesHost = found.rule.info.namesHost === true;
     const bound = bindChain(links, { ...this.#options, outer: place.levels(), namesHost });
     this.#forget(key);
     const routes = links.map(({ rule }) => rule.routeKey);
-    this.#ways.set(key, { found: bound, routes, isOutdated: false });
+    this.#chains.set(key, { found: bound, routes, isOutdated: false });
     for (const route of routes) {
-      const ways = this.#waysOf.get(route);
-      if (ways === undefined) this.#waysOf.set(route, new Set([key]));
-      else ways.add(key);
+      const chains = this.#chainsOf.get(route);
+      if (chains === undefined) this.#chainsOf.set(route, new Set([key]));
+      else chains.add(key);
     }
-    const [oldest] = this.#ways.keys();
-    if (this.#ways.size > MOST_BOUND_WAYS && oldest !== undefined) this.#forget(oldest);
+    const [oldest] = this.#chains.keys();
+    if (this.#chains.size > MAX_BOUND_CHAINS && oldest !== undefined) this.#forget(oldest);
     return bound;
   }
 
-  #forget(way: string): void {
-    const bound = this.#ways.get(way);
+  #forget(chain: string): void {
+    const bound = this.#chains.get(chain);
     if (bound === undefined) return;
-    this.#ways.delete(way);
+    this.#chains.delete(chain);
     for (const route of bound.routes) {
-      const ways = this.#waysOf.get(route);
-      ways?.delete(way);
-      if (ways?.size === 0) this.#waysOf.delete(route);
+      const chains = this.#chainsOf.get(route);
+      chains?.delete(chain);
+      if (chains?.size === 0) this.#chainsOf.delete(route);
     }
     for (const slot of bound.found.rule.slots) this.#options.backends.release(slot);
   }
@@ -192,5 +193,5 @@ function linkOf(routeKey: string, compiled: CompiledRule, namesHost: boolean): C
 function describeRefused(links: readonly Candidate<ChainLink>[], leadsBack: boolean): string {
   const names = links.map(({ routeName }) => routeName);
   if (leadsBack) return `delegation leads back: ${names.join(" → ")}`;
-  return `more than ${MOST_DELEGATIONS} routes delegate to each other: ${names.slice(0, 3).join(" → ")} → …`;
+  return `more than ${MAX_DELEGATIONS} routes delegate to each other: ${names.slice(0, 3).join(" → ")} → …`;
 }

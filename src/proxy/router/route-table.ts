@@ -22,8 +22,8 @@ interface LinkedRoute {
   readonly bound: Map<string, readonly BoundRule[]>;
 }
 
-/** An explanation follows no more ways to a route once it has this many. */
-const MOST_WAYS = 256;
+/** An explanation follows no further chains of delegation to a route once it has this many. */
+const MAX_CHAINS = 256;
 
 export interface RouteTableOptions {
   readonly policies: PolicySet;
@@ -121,8 +121,8 @@ export class RouteTable {
   }
 
   /**
-   * Explains the routes of a name, of each kind, on each listener that they are bound to, and on each way on which other
-   * routes delegate to them.
+   * Explains the routes of a name, of each kind, on each listener that they are bound to, and for each chain of
+   * delegation that leads to them.
    * @param name "namespace/name"
    */
   explain(name: string, backendOf: ExplainedPlace["backendOf"]): ExplainedRoute[] {
@@ -131,7 +131,7 @@ export class RouteTable {
     return [...this.#routes].flatMap(([key, { route }]) =>
       route.name !== name
         ? []
-        : this.#waysTo(key).flatMap((via) =>
+        : this.#chainsTo(key).flatMap((via) =>
             this.#outerOf(via[0]?.routeKey ?? key).map((outer) =>
               explainRoute(route, { ...outer, policies, backendOf, behind, via }),
             ),
@@ -148,17 +148,17 @@ export class RouteTable {
     });
   }
 
-  /** Returns the ways from a listener to a route, parent first; an empty way is the route's own attachment. */
-  #waysTo(key: string): ChainLink[][] {
-    const ways: ChainLink[][] = [[]];
-    for (let at = 0; at < ways.length && ways.length < MOST_WAYS; at++) {
-      const way = ways[at] ?? [];
+  /** Returns the chains of delegation that lead to a route, parent first; an empty one is the route's own attachment. */
+  #chainsTo(key: string): ChainLink[][] {
+    const chains: ChainLink[][] = [[]];
+    for (let at = 0; at < chains.length && chains.length < MAX_CHAINS; at++) {
+      const chain = chains[at] ?? [];
       const isNew = ({ routeKey }: ChainLink): boolean =>
-        routeKey !== key && way.every((link) => link.routeKey !== routeKey);
-      const parents = this.#parentsOf(way[0]?.routeKey ?? key).filter(isNew);
-      ways.push(...parents.slice(0, MOST_WAYS).map((parent) => [parent, ...way]));
+        routeKey !== key && chain.every((link) => link.routeKey !== routeKey);
+      const parents = this.#parentsOf(chain[0]?.routeKey ?? key).filter(isNew);
+      chains.push(...parents.slice(0, MAX_CHAINS).map((parent) => [parent, ...chain]));
     }
-    return ways;
+    return chains;
   }
 
   /** Returns the rules that delegate to a route. */

@@ -11,7 +11,7 @@ import {
 import { resourceOf } from "../../../src/ir/encode.ts";
 import type { Resource } from "../../../src/ir/resource.ts";
 import type { Proxy } from "../../../src/proxy/proxy.ts";
-import { MOST_DELEGATIONS } from "../../../src/proxy/router/delegation.ts";
+import { MAX_DELEGATIONS } from "../../../src/proxy/router/delegation.ts";
 import {
   LISTENER,
   listener,
@@ -171,7 +171,7 @@ test("an inherited rewrite replaces the prefix of the rule that says it", async 
 });
 
 test("a delegation that leads back is answered 500, and one that is too long as well", async (t) => {
-  const long = Array.from({ length: MOST_DELEGATIONS + 1 }, (_, at) =>
+  const long = Array.from({ length: MAX_DELEGATIONS + 1 }, (_, at) =>
     member(`long-${at}`, [`l${at}`], [delegate("/long", [`l${at + 1}`]), serve("end", prefix(`/long/${at}`))]),
   );
   const { ask } = await startPlane(t, [
