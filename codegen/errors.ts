@@ -1,4 +1,4 @@
-/** A error in a schema, with its file and path. The generator ends with it and writes nothing. */
+/** An error in a schema, with its file and path. The generator ends with it and writes nothing. */
 export class SchemaError extends Error {
   override readonly name = "SchemaError";
 }

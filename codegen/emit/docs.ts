@@ -37,9 +37,9 @@ export interface Evidence {
 
 /** Path from the folder of the pages to the root. */
 const ROOT = "../../";
-const MOST_USES = 6;
+const MAX_USES = 6;
 /** A block with more components than this gets a list of its own in the contents. */
-const MOST_LINKS = 8;
+const MAX_LINKS = 8;
 
 /** @returns text by path below docs/reference */
 export function emitDocs(graph: SchemaGraph, kinds: KindsFile, evidence: Evidence): Map<string, string> {
@@ -92,7 +92,7 @@ function page(context: Page): string {
 /** Prints one line for a small block, and one line per field for a large block. */
 function contents({ title, components }: Outline["groups"][number], { places }: Outline): string[] {
   const heading = `[${title}](#${title.toLowerCase().replaceAll(".", "")})`;
-  if (components.length <= MOST_LINKS) return [`- ${heading}: ${components.map(linkTo).join(" · ")}`];
+  if (components.length <= MAX_LINKS) return [`- ${heading}: ${components.map(linkTo).join(" · ")}`];
   const byField = new Map<string, string[]>();
   for (const name of components) {
     // A component may be used elsewhere at a shorter path; here only its use in this block counts.
@@ -145,8 +145,8 @@ function section(context: Page, component: Component): string[] {
 }
 
 function usedAt(places: readonly string[]): string {
-  const shown = places.slice(0, MOST_USES).map((place) => `\`${place}\``);
-  const more = places.length > MOST_USES ? ` and ${places.length - MOST_USES} more` : "";
+  const shown = places.slice(0, MAX_USES).map((place) => `\`${place}\``);
+  const more = places.length > MAX_USES ? ` and ${places.length - MAX_USES} more` : "";
   return `At ${shown.join(", ")}${more}.`;
 }
 

@@ -13,9 +13,9 @@ import { applyDefaults } from "../../generated/defaults.ts";
 import { validate } from "../../src/admission/validate.ts";
 import { loadCases } from "../crd-rules/load.ts";
 
-const MOST_LINES = 18;
+const MAX_LINES = 18;
 /** A whole object may be longer than a part of one. */
-const MOST_LINES_WHOLE = 40;
+const MAX_LINES_WHOLE = 40;
 
 interface Source {
   readonly file: string;
@@ -42,7 +42,7 @@ export function collectExamples(root: string, graph: SchemaGraph, { group, kinds
     for (const [component, path, value] of parts(graph, { $ref: entry.component }, object, "")) {
       const yaml = stringify(value, { lineWidth: 110 });
       const lines = yaml.trimEnd().split("\n").length;
-      if (lines > (path === "" ? MOST_LINES_WHOLE : MOST_LINES) || yaml.trim() === "{}") continue;
+      if (lines > (path === "" ? MAX_LINES_WHOLE : MAX_LINES) || yaml.trim() === "{}") continue;
       const tier = file.startsWith("examples/") ? 0 : file.startsWith("test/golden/") ? 1 : 2;
       const candidate = { file, path, yaml, lines, rank: tier * 1_000_000 + rank };
       keep(best, `${kind}/${component}`, candidate);

@@ -12,7 +12,7 @@ export type Implementation = ReadonlyMap<string, readonly string[]>;
 
 const READERS = ["src/translator/**/*.ts", "src/sources/remote/**/*.ts", "src/deployer/**/*.ts", "src/status/**/*.ts"];
 /** More files than these say only that a message is passed around. */
-const MOST_CONSUMERS = 3;
+const MAX_CONSUMERS = 3;
 
 export function findImplementation(root: string): Implementation {
   const project = new Project({
@@ -133,7 +133,7 @@ function proxyFiles(
     .flatMap((declaration) => declaration.getNamedImports().map((named) => named.getName()))
     .filter((name) => name.endsWith("Schema"));
   const users = new Set(made.flatMap((name) => consumers.get(name.slice(0, -"Schema".length)) ?? []));
-  return users.size <= MOST_CONSUMERS ? [...users] : [];
+  return users.size <= MAX_CONSUMERS ? [...users] : [];
 }
 
 /** By message: the files of the proxy that import its type. */

@@ -5,8 +5,8 @@
 import type { BodySink, BodyStream } from "./body.ts";
 import type { Reply } from "./exchange.ts";
 
-const MOST_BYTES = 65_536;
-const MOST_MS = 50;
+const MAX_BYTES = 65_536;
+const MAX_MS = 50;
 
 export function discard({ body, tunnel }: Pick<Reply, "body"> & Partial<Reply>): void {
   tunnel?.stream.destroy();
@@ -18,11 +18,11 @@ export function discard({ body, tunnel }: Pick<Reply, "body"> & Partial<Reply>):
 class Drain implements BodySink {
   readonly #body: BodyStream;
   readonly #timer: NodeJS.Timeout;
-  #left = MOST_BYTES;
+  #left = MAX_BYTES;
 
   constructor(body: BodyStream) {
     this.#body = body;
-    this.#timer = setTimeout(giveUp, MOST_MS, body);
+    this.#timer = setTimeout(giveUp, MAX_MS, body);
   }
 
   start(): void {

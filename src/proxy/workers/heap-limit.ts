@@ -8,9 +8,9 @@ import { totalmem } from "node:os";
 /** The rest is for what lies outside of heaps: buffers of connections, code, stacks, and shared memory. */
 const HEAP_SHARE = 0.75;
 /** A thread needs about 40 MiB for the program alone. */
-const LEAST_MIB = 128;
+const MIN_MIB = 128;
 /** V8 itself gives a heap no more. */
-const MOST_MIB = 4_096;
+const MAX_MIB = 4_096;
 const MIB = 1024 * 1024;
 
 /**
@@ -20,7 +20,7 @@ const MIB = 1024 * 1024;
  */
 export function heapLimitMib(workers: number, memoryBytes: number = availableMemory()): number {
   const share = Math.floor((memoryBytes * HEAP_SHARE) / MIB / (workers + 1));
-  return Math.min(MOST_MIB, Math.max(LEAST_MIB, share));
+  return Math.min(MAX_MIB, Math.max(MIN_MIB, share));
 }
 
 /** Returns the limit of the cgroup, where there is one, or the memory of the machine. */

@@ -8,7 +8,7 @@ import { parseDuration } from "../../lib/time/duration.ts";
 import { checkExpression, type UnitTranslator } from "./shared/unit.ts";
 
 /** Maximum number of attempts; a larger value in a policy has the effect of this one. */
-export const MOST_ATTEMPTS = 255;
+export const MAX_ATTEMPTS = 255;
 
 export const retry: UnitTranslator = {
   translate({ retry: block }, context) {
@@ -17,7 +17,7 @@ export const retry: UnitTranslator = {
     const backoffMs = backoff === undefined ? 0 : parseDuration(backoff);
     if (backoffMs === undefined) context.report("retry.backoff", `"${backoff}" is not a duration`);
     const value = create(RetrySchema, {
-      attempts: Math.min(attempts, MOST_ATTEMPTS),
+      attempts: Math.min(attempts, MAX_ATTEMPTS),
       codes: [...codes],
       backoffMs: backoffMs ?? 0,
       precondition: checkExpression(precondition, "retry.precondition", context),

@@ -18,7 +18,7 @@ import { parseDuration } from "../../lib/time/duration.ts";
 import type { ParentView } from "../shared/views.ts";
 import type { Delegation } from "./delegation/translate.ts";
 import { findModelConflict, findModelRuleError, isModelRule, modelsKeyOfRule } from "./model-rule.ts";
-import { MOST_ATTEMPTS } from "../policies/retry.ts";
+import { MAX_ATTEMPTS } from "../policies/retry.ts";
 import { translateMatches } from "./matches.ts";
 import { translateRoute, translateRule, type RouteContext, type RuleContext } from "./http-rules.ts";
 import type { TranslatedRoute } from "./route.ts";
@@ -74,7 +74,7 @@ function translateModelRule(
 /** Translates a retry; absent fields have the defaults of `traffic.retry`. Failed connections are always retried. */
 function translateRetry({ attempts = 1, codes = [], backoff }: HTTPRouteRetry): Retry {
   const backoffMs = (backoff === undefined ? undefined : parseDuration(backoff)) ?? 0;
-  return create(RetrySchema, { attempts: Math.min(attempts, MOST_ATTEMPTS), codes: [...codes], backoffMs });
+  return create(RetrySchema, { attempts: Math.min(attempts, MAX_ATTEMPTS), codes: [...codes], backoffMs });
 }
 
 /** Translates a timeout. Zero disables it (GEP-1742), like an absent one. */
