@@ -4,6 +4,10 @@
  *
  * Servers refuse what they do not have in many ways: with errors of several codes, with results, after messages to the
  * log, and completions for anything. So a refusal is believed only where another request shows that the item exists.
+ *
+ * The answers are equal, the times are not: an absent item costs a round trip to its target, a hidden one none. To take
+ * the same way, either refused calls would have to reach a target, or whatever no list shows would have to be refused
+ * here, resources of templates included.
  */
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import { readMessage, type Message } from "../message/message.ts";
