@@ -68,8 +68,10 @@ interface Provider {
   readonly begin: readonly Buffer[];
   /** Tokens of input that the beginning reports. */
   readonly inputTokens?: number;
-  /** One event of the size. */
-  long(bytes: number): Buffer;
+  /** Tokens of output that it reports; an answer that comes to its end is not estimated. */
+  readonly outputTokens?: number;
+  /** One event with more text. */
+  say(text: string): Buffer;
 }
 
 const SAID = "Half of it";
@@ -105,7 +107,7 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
     key: "custom: {formats: [{type: Completions}]}",
     type: SSE,
     begin: [sse(chunk(SAID))],
-    long: (bytes) => sse(chunk("x".repeat(bytes))),
+    say: (text) => sse(chunk(text)),
   },
   messages: {
     key: "llme: {}",
@@ -128,7 +130,7 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
       sse(delta(SAID), "content_block_delta"),
     ],
     inputTokens: 5,
-    long: (bytes) => sse(delta("x".repeat(bytes)), "content_block_delta"),
+    say: (text) => sse(delta(text), "content_block_delta"),
   },
   responses: {
     key: "custom: {formats: [{type: Responses}]}",
@@ -151,20 +153,21 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
       ),
       sse(textDelta(SAID), "response.output_text.delta"),
     ],
-    long: (bytes) => sse(textDelta("x".repeat(bytes)), "response.output_text.delta"),
+    say: (text) => sse(textDelta(text), "response.output_text.delta"),
   },
   gemini: {
     key: "llmf: {}",
     type: SSE,
     begin: [sse(candidate(SAID))],
     inputTokens: 7,
-    long: (bytes) => sse(candidate("x".repeat(bytes))),
+    outputTokens: 3,
+    say: (text) => sse(candidate(text)),
   },
   converse: {
     key: "llmh: {region: eu-west-1}",
     type: "application/vnd.amazon.eventstream",
     begin: [encodeEvent("messageStart", { role: "assistant" }), encodeEvent("contentBlockDelta", block(SAID))],
-    long: (bytes) => encodeEvent("contentBlockDelta", block("x".repeat(bytes))),
+    say: (text) => encodeEvent("contentBlockDelta", block(text)),
   },
 };
 
@@ -200,7 +203,7 @@ const FAULTS: Readonly<Record<string, (provider: Provider) => { readonly bytes: 
   [EMPTY]: () => ({ bytes: Buffer.alloc(0) }),
   [DIES]: () => ({ bytes: Buffer.alloc(0), dies: true }),
   garbage: ({ type }) => ({ bytes: type === SSE ? Buffer.from("data: {nonsense\n\n") : Buffer.from("{}".repeat(40)) }),
-  [LONG]: (provider) => ({ bytes: provider.long(LONG_BYTES) }),
+  [LONG]: (provider) => ({ bytes: provider.say("x".repeat(LONG_BYTES)) }),
   "a bad checksum": ({ type, begin }) => {
     const [first = Buffer.alloc(0)] = begin;
     const damaged = Buffer.from(first);
@@ -244,21 +247,29 @@ async function ask(url: string, body: object, fault: string, begun: () => void):
   return { status: response.statusCode, text: pieces.join(""), isComplete: response.complete };
 }
 
+/** What a provider says next to its beginning: at once behind it, and just before it breaks the answer. */
+interface Further {
+  readonly first: string;
+  readonly last: string;
+}
+
 /** Starts what breaks its answers as the header x-fault says: the moment, the fault and the provider. */
-async function startBroken(context: ProofContext) {
+async function startBroken(context: ProofContext, further?: Further) {
   let finish = (): void => undefined;
   const upstream = await startUpstream((request, response) => {
     request.resume();
     request.on("end", () => {
       const [moment = "", fault = "", name = ""] = String(request.headers["x-fault"]).split("/");
       const provider = PROVIDERS[name] ?? assert.fail(name);
-      const { bytes, dies } = FAULTS[fault]?.(provider) ?? assert.fail(fault);
+      const { bytes: broken, dies } = FAULTS[fault]?.(provider) ?? assert.fail(fault);
+      const bytes = further === undefined ? broken : Buffer.concat([provider.say(further.last), broken]);
       response.writeHead(200, { "content-type": provider.type });
       response.flushHeaders();
       const end = (): void => void response.write(bytes, () => (dies === true ? response.destroy() : response.end()));
       if (moment !== "later") return end();
       finish = end;
       for (const piece of provider.begin) response.write(piece);
+      if (further !== undefined) response.write(provider.say(further.first));
     });
   });
   context.after(() => upstream.close());
@@ -274,7 +285,8 @@ const POLICIES = gatewayPolicy(
     rateLimit: {local: [{tokens: ${BUDGET}, unit: Hours, key: 'request.headers["x-fault"]'}]}`,
 );
 
-function manifestsFor(port: number): string {
+/** @param settings further policies of the providers as YAML flow */
+function manifestsFor(port: number, settings = ""): string {
   const backends = Object.entries(PROVIDERS).map(([name, { key }]) =>
     documents(
       `
@@ -283,7 +295,7 @@ kind: GwBackend
 metadata: {name: ${name}}
 spec:
   ai: {provider: {${key}, host: 127.0.0.1, port: ${port}}}
-  policies: {auth: {key: k}}
+  policies: {auth: {key: k}${settings}}
 `,
       route(name, name, `/${name}`),
     ),
@@ -370,6 +382,50 @@ prove(
           if (wrong.length > 0)
             failures.push(`${name} ${spoken}: ${fault} ${moment}: ${wrong.join(", ")}: ${JSON.stringify(facts)}`);
         }
+    assert.deepEqual(failures, []);
+  },
+);
+
+const SECRET = "123-45-6789";
+const GUARD = `, ai: {promptGuard: {streaming: Enabled, response: [{regex: {action: Reject, builtins: [Ssn]}}]}}`;
+const BLOCKED = '"type":"guardrail_blocked"';
+
+prove(
+  [],
+  "a guarded answer that a provider breaks in the middle ends with an error, without what was not checked, and is charged",
+  async (context) => {
+    // The first text fills a window, the last one waits for its check when the answer breaks.
+    const further = { first: "x".repeat(1_100), last: ` ${SECRET}` };
+    const { upstream, finish } = await startBroken(context, further);
+    const lines = keepLines(context);
+    const gateway = await startGateway(context, manifestsFor(upstream.port, GUARD), { telemetry: lines });
+    const bytes = SAID.length + further.first.length + further.last.length;
+    const failures: string[] = [];
+    for (const [name, spoken, isSame] of CELLS)
+      for (const fault of Object.keys(FAULTS)) {
+        const client = CLIENTS[name] ?? assert.fail(name);
+        const { inputTokens = ESTIMATED.input, outputTokens } = PROVIDERS[spoken] ?? assert.fail(spoken);
+        // Where nothing is translated, an answer without its end is no fault, and its last window is checked.
+        const isWhole = fault === EMPTY && isSame !== undefined;
+        const url = `${gateway.url()}/${spoken}${client.path}`;
+        const asked = (): Promise<Seen> => ask(url, client.body, `later/${fault}/${spoken}/${name}`, finish);
+        const seen = await asked();
+        const line = await lines.nextFields();
+        const wrong: string[] = [];
+        const check = (isRight: boolean, what: string): void => void (isRight || wrong.push(what));
+        check(seen.status === 200 && seen.text.includes(SAID), "no beginning");
+        check(!seen.text.includes(SECRET), "unchecked text");
+        if (isWhole) check(seen.text.includes(BLOCKED), "not blocked");
+        else check(client.error.test(seen.text) && !seen.isComplete, "no error event, or a clean end");
+        check(!client.end.test(seen.text) || seen.text.includes(BLOCKED), "a complete stream");
+        check(line["gen_ai.usage.input_tokens"] === inputTokens, "input not counted");
+        const output = (isWhole ? outputTokens : undefined) ?? Math.ceil(bytes / 4);
+        check(line["gen_ai.usage.output_tokens"] === output, "output not counted");
+        check((await asked()).status === 429, "not charged");
+        await lines.next();
+        const facts = JSON.stringify({ ...seen, text: seen.text.slice(-300), line });
+        if (wrong.length > 0) failures.push(`${name} ${spoken}: ${fault}: ${wrong.join(", ")}: ${facts}`);
+      }
     assert.deepEqual(failures, []);
   },
 );
