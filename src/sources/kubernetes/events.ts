@@ -42,7 +42,8 @@ export function createEventRecorder({ client, component, log, now = () => new Da
   async function write(object: KubeObject, reason: string, message: string): Promise<void> {
     const { name, namespace = "default", uid } = object.metadata;
     const digest = hash("sha256", `${uid} ${reason} ${message}`).slice(0, 16);
-    const id = `${name.slice(0, 200)}.${digest}`;
+    // A label of a name must not end with "-", and a part of the name must not be empty.
+    const id = `${name.slice(0, 200).replace(/[-.]+$/, "")}.${digest}`;
     const collection = `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;
     const time = `${now().toISOString().slice(0, 19)}Z`;
     const count = (counts.get(`${namespace}/${id}`) ?? 0) + 1;
@@ -83,7 +84,8 @@ export function createEventRecorder({ client, component, log, now = () => new Da
     warn(object, reason, message) {
       if (waiting >= MAX_WAITING) return log.debug("too many events are waiting to be written", { reason });
       waiting++;
-      const text = message.slice(0, MAX_MESSAGE_LENGTH);
+      // A cut may leave half of a character, which the API server refuses.
+      const text = message.slice(0, MAX_MESSAGE_LENGTH).toWellFormed();
       // Writes are serialised: a data plane that refuses a thousand resources must not start a thousand requests.
       last = last
         .then(() => write(object, reason, text))

@@ -41,6 +41,35 @@ test("an event names its object, and one that happens again is counted", async (
   counted.reply(event);
 });
 
+test("the name of an event is one of the API, however long the name of the object is", async (t) => {
+  const { api, events } = await start(t);
+  for (const [name, begin] of [
+    [`${"x".repeat(199)}-${"y".repeat(50)}`, "x".repeat(199)],
+    [`${"x".repeat(198)}-.-${"y".repeat(50)}`, "x".repeat(198)],
+    ["x".repeat(253), "x".repeat(200)],
+  ] as const) {
+    events.warn({ ...GATEWAY, metadata: { ...GATEWAY.metadata, name } }, "GwProxyNack", "text");
+    const made = await api.next();
+    const event = JSON.parse(made.body) as { readonly metadata: { readonly name: string } };
+    assert.equal(event.metadata.name.slice(0, -17), begin);
+    made.reply({}, 201);
+  }
+});
+
+test("a long message is cut to the limit of the API, and never has half a character", async (t) => {
+  const { api, events } = await start(t);
+  for (const [message, written] of [
+    [`${"x".repeat(1023)}\u{1f600} more`, `${"x".repeat(1023)}\ufffd`],
+    ["half \ud83d of one", "half \ufffd of one"],
+    ["\u{1f600}", "\u{1f600}"],
+  ] as const) {
+    events.warn(GATEWAY, "GwProxyNack", message);
+    const made = await api.next();
+    assert.equal((JSON.parse(made.body) as { message: string }).message, written);
+    made.reply({}, 201);
+  }
+});
+
 test("one that is there from before a restart is counted, and one that was cleared away is made again", async (t) => {
   const { api, events } = await start(t);
   events.warn(GATEWAY, "GwProxyNack", "again");
