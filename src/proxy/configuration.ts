@@ -15,7 +15,6 @@ import type { Logger } from "../lib/log.ts";
 import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { BackendRegistry, ByteDestination } from "./backends/registry.ts";
 import { checkSettings } from "./backends/settings.ts";
-import type { DebugTrace } from "./exchange/debug-trace.ts";
 import { ProxyError } from "./exchange/errors.ts";
 import type { Catalogs } from "./llm/cost/catalogs.ts";
 import { checkFrontend, FrontendSet } from "./listeners/frontends.ts";
@@ -29,7 +28,13 @@ import type { PolicySet } from "./policies/policy-set.ts";
 import type { HttpExchange } from "./pipeline/http-exchange.ts";
 import type { Chain, ChainTerminal } from "./pipeline/chain-runner.ts";
 import type { Exporters } from "./observability/exporters.ts";
-import { explainPort, explainTcpRoute, type ExplainedPort, type ExplainedRoute } from "./router/explain-route.ts";
+import {
+  explainPort,
+  explainTcpRoute,
+  traceFrontend,
+  type ExplainedPort,
+  type ExplainedRoute,
+} from "./router/explain-route.ts";
 import { RouteTable } from "./router/route-table.ts";
 import { SecretParameters } from "./router/secret-parameters.ts";
 import { TcpRouter } from "./router/tcp-router.ts";
@@ -153,7 +158,7 @@ export class Configuration {
       captureBytes: undefined,
       terminal: (exchange, run) => {
         const { bodyLimitBytes } = this.frontendOf(bind);
-        if (exchange.debug !== undefined) this.#traceFrontend(bind, exchange.debug);
+        if (exchange.debug !== undefined) traceFrontend(exchange.debug, bind, this.#options.policies);
         exchange.requestLimitBytes = bodyLimitBytes;
         exchange.responseLimitBytes = bodyLimitBytes;
         const { tracing } = exchange.reports;
@@ -161,19 +166,6 @@ export class Configuration {
         return tracing.samplesBody ? run.enter(holding) : decide(exchange, run);
       },
     };
-  }
-
-  /** Shows the policies with frontend settings: those of the Gateway, and those that name this port of it. */
-  #traceFrontend(bind: string, debug: DebugTrace): void {
-    const at = (target: string) =>
-      this.#options.policies
-        .at(target)
-        .filter(({ frontend }) => frontend !== undefined)
-        .map(({ key }) => ({ policy: "frontend", origin: key }));
-    // The key of a Bind is "port/namespace/gateway".
-    const gateway = bind.slice(bind.indexOf("/") + 1);
-    debug.record({ type: "policySelection", phase: "frontend", effectivePolicy: at(`gateway:${gateway}`) });
-    debug.record({ type: "policySelection", phase: "listenerFrontend", effectivePolicy: at(`bind:${bind}`) });
   }
 
   /** @throws ProxyError listener_not_found, misdirected */

@@ -7,6 +7,7 @@ import type { Bind, TcpRoute } from "../../../generated/proto/gwproxy/config/v1/
 import { explainPolicies, type ExplainedLevel, type ExplainedPolicy } from "../pipeline/explain.ts";
 import { explainSettings, type ExplainedSetting, type SettingsKind } from "../pipeline/explain-settings.ts";
 import type { ProviderBehind } from "../backends/backend-kind.ts";
+import type { DebugTrace } from "../exchange/debug-trace.ts";
 import { COLLECTED_FRONTEND, frontendNames } from "../listeners/frontends.ts";
 import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
 import { chainLevels, type ChainLink } from "./bind-chain.ts";
@@ -21,7 +22,7 @@ import {
   type ExplainedBackend,
   type ExplainedMirror,
 } from "./explain-backend.ts";
-import type { CompiledRoute, CompiledRule } from "./route.ts";
+import { routeText, type CompiledRoute, type CompiledRule } from "./route.ts";
 
 /** A route on one of its listeners, for operators. */
 export interface ExplainedRoute {
@@ -137,14 +138,34 @@ export interface ExplainedPort {
 
 /** @param gateway "namespace/name" */
 export function explainPort({ key, port }: Bind, gateway: string, policies: PolicySet): ExplainedPort {
-  const outer = [policies.at(`gateway:${gateway}`), policies.at(`bind:${key}`)];
-  return {
-    gateway,
-    port,
-    ...closedBy(outer.flat()),
-    frontend: explainSettings(levelsAbove(outer), FRONTEND_SETTINGS),
-  };
+  const outer = outerOfPort(key, gateway, policies);
+  return { gateway, port, ...closedBy(outer.flat()), frontend: explainSettings(levelsAbove(outer), FRONTEND_SETTINGS) };
 }
+
+function outerOfPort(bind: string, gateway: string, policies: PolicySet): (readonly CompiledPolicy[])[] {
+  return [policies.at(`gateway:${gateway}`), policies.at(`bind:${bind}`)];
+}
+
+/**
+ * Shows for a traced request the settings of its port: those that the Gateway supplies, then those that policies which
+ * name the port supply.
+ * @param bind "port/namespace/gateway"
+ */
+export function traceFrontend(debug: DebugTrace, bind: string, policies: PolicySet): void {
+  const gateway = bind.slice(bind.indexOf("/") + 1);
+  const settings = explainSettings(levelsAbove(outerOfPort(bind, gateway, policies)), FRONTEND_SETTINGS);
+  for (const [phase, wanted] of FRONTEND_PHASES) {
+    const effectivePolicy = settings.flatMap(({ policy, from }) =>
+      from.filter(({ level }) => level === wanted).map(({ origin }) => ({ policy, origin })),
+    );
+    debug.record({ type: "policySelection", phase, effectivePolicy });
+  }
+}
+
+const FRONTEND_PHASES = [
+  ["frontend", "gateway"],
+  ["listenerFrontend", "port"],
+] as const;
 
 /** Settings that decide about requests, and so let no connection of bytes to the backend. */
 const NEEDS_REQUESTS: ReadonlySet<string> = new Set(["authorization", "extAuth"]);
@@ -236,10 +257,6 @@ function explainBehind({ rule, ...calls }: PlaceBehind, place: ExplainedPlace): 
       backends: [explained],
     },
   ];
-}
-
-function routeText({ kind, namespace, name }: CompiledRule["info"]): string {
-  return `${kind} ${namespace}/${name}`;
 }
 
 /** Returns "namespace/name" of the members from the key of a group; the name of a label may have a slash itself. */

@@ -45,16 +45,17 @@ export class ListenerRouter<Rule> {
   }
 
   /**
-   * Returns the names of the routes whose host fits, for operators; they were evaluated, and one of them may match.
+   * Returns the first rule of each route whose host fits, for operators; they were evaluated, and one of them may match.
    * @param host as `hostOf` returns it
    */
-  evaluated(host: string, limit: number): string[] {
-    const names: string[] = [];
-    for (const [route, { hosts }] of this.#entries) {
-      if (names.length >= limit) break;
-      if (hosts.some((pattern) => hostMatches(pattern, host))) names.push(route);
+  evaluated(host: string, limit: number): Rule[] {
+    const rules: Rule[] = [];
+    for (const { hosts, candidates } of this.#entries.values()) {
+      if (rules.length >= limit) break;
+      const first = candidates[0];
+      if (first !== undefined && hosts.some((pattern) => hostMatches(pattern, host))) rules.push(first.rule);
     }
-    return names;
+    return rules;
   }
 
   /** @param host as `hostOf` returns it @param path without the query */

@@ -23,6 +23,7 @@ import { HostMap } from "./host.ts";
 import { ListenerRouter } from "./listener-router.ts";
 import type { Routable } from "./match.ts";
 import type { Candidate } from "./precedence.ts";
+import { routeText } from "./route.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
 
 export interface CompiledListener extends RequestDestination {
@@ -204,12 +205,11 @@ function traceRoute(
   { host }: HttpExchange,
   found: Candidate<BoundRule> | undefined,
 ): void {
-  const { kind, namespace, name, rule } = found?.rule.info ?? {};
-  const selectedRoute = found === undefined ? null : { route: `${kind}/${namespace}/${name}`, rule: String(rule) };
+  const { info } = found?.rule ?? {};
   debug.record({
     type: "routeSelection",
-    selectedRoute,
-    evaluatedRoutes: router.evaluated(hostOf(host), MAX_EVALUATED),
+    selectedRoute: info === undefined ? null : { route: routeText(info), rule: String(info.rule) },
+    evaluatedRoutes: router.evaluated(hostOf(host), MAX_EVALUATED).map((rule) => routeText(rule.info)),
   });
 }
 

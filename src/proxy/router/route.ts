@@ -113,3 +113,8 @@ export function candidatesOf<Rule>({ message, rules, name }: CompiledRoute, made
     })),
   );
 }
+
+/** Returns how operators read the route of a rule, such as "HTTPRoute team/shop". */
+export function routeText({ kind, namespace, name }: CompiledRule["info"]): string {
+  return `${kind} ${namespace}/${name}`;
+}

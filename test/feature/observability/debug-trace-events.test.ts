@@ -91,6 +91,22 @@ const ROWS: readonly Row[] = [
     },
   },
   {
+    what: "each setting of the port is shown with the field that supplies it, without those that lost",
+    manifests: (port) =>
+      web(
+        port,
+        gatewayPolicy("edge", "  frontend: {http: {maxBufferSize: 1Mi}, tcp: {keepalive: {retries: 3}}}"),
+        gatewayPolicy("port", "  frontend: {http: {maxBufferSize: 2Mi}}").replace("name: gw}", "name: gw, port: 8080}"),
+      ),
+    check(events) {
+      const [gateway, listener] = messagesOf(events, "policySelection").map(({ effectivePolicy }) => effectivePolicy);
+      assert.deepEqual(gateway, [
+        { policy: "tcp.keepalive", origin: "GwPolicy default/edge spec.frontend.tcp.keepalive" },
+      ]);
+      assert.deepEqual(listener, [{ policy: "http", origin: "GwPolicy default/port spec.frontend.http" }]);
+    },
+  },
+  {
     what: "the filters of one backendRef are policies of their own",
     manifests: (port) =>
       documents(

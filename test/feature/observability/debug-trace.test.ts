@@ -85,8 +85,8 @@ test("each step of a request is shown in order, with stages, policies, route, en
   assert.deepEqual(messagesOf(events, "routeSelection"), [
     {
       type: "routeSelection",
-      selectedRoute: { route: "HTTPRoute/default/r", rule: "0" },
-      evaluatedRoutes: ["httproute/default/r"],
+      selectedRoute: { route: "HTTPRoute default/r", rule: "0" },
+      evaluatedRoutes: ["HTTPRoute default/r"],
     },
   ]);
   assert.deepEqual(messagesOf(events, "authorizationResult"), [

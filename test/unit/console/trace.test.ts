@@ -108,7 +108,7 @@ test("ticks are few and round", () => {
 
 test("each type of event is summed up in a few words; an unknown one by its name", () => {
   const summaries = [
-    { type: "routeSelection", selectedRoute: { route: "HTTPRoute/default/shop", rule: "pay" } },
+    { type: "routeSelection", selectedRoute: { route: "HTTPRoute default/shop", rule: "pay" } },
     { type: "routeSelection", selectedRoute: null },
     { type: "policy", kind: "cors", result: { type: "skip", reason: "no origin" } },
     { type: "policy", kind: "cors", result: { type: "apply", details: { outcome: "refused", status: 403 } } },
@@ -130,7 +130,7 @@ test("each type of event is summed up in a few words; an unknown one by its name
   assert.deepEqual(
     summaries.slice(0, -1).map(({ title, detail }) => `${title}: ${detail}`),
     [
-      "Route: HTTPRoute/default/shop rule pay",
+      "Route: HTTPRoute default/shop rule pay",
       "Route: none matches",
       "Policy cors: skipped: no origin",
       "Policy cors: refused, 403",
