@@ -2,24 +2,18 @@
  * Opens external services for policies and exporters: an ExternalService of the configuration becomes a Callout. The
  * call target is looked up for each call, so that a changed backend takes effect at once and no policy is recompiled.
  */
-import {
-  create,
-  type DescMessage,
-  type DescMethod,
-  type DescMethodBiDiStreaming,
-  type DescMethodUnary,
-  type Message,
-  type MessageShape,
+import type {
+  DescMessage,
+  DescMethod,
+  DescMethodBiDiStreaming,
+  DescMethodUnary,
+  Message,
+  MessageShape,
 } from "@bufbuild/protobuf";
-import {
-  BackendTlsSchema,
-  type BackendTls,
-  type ExternalService,
-} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { BackendTls, ExternalService } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { methodDefinition, type Encoded } from "../../lib/grpc.ts";
 import { HeaderList } from "../../lib/header-list.ts";
-import { connectionOf, PLAIN, type UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import type { DestinationGuard } from "../upstream/dial/destination-guard.ts";
 import type { Resolver } from "../upstream/dial/dns.ts";
 import type { CallTarget, Upstream, UpstreamVersion } from "../upstream/upstream.ts";
@@ -44,6 +38,7 @@ import { authenticateGrpc, authenticateHttp, sendAuthenticated, type GrpcAuth } 
 import { callUnary, endGrpcSpan, openStream } from "./grpc-call.ts";
 import { GrpcChannels, MAX_IN_FLIGHT, type GrpcChannel } from "./grpc-channels.ts";
 import { callHttp, failedCall } from "./http-call.ts";
+import { locateService, withDefaultTls, type LocatedService, type PickCallTarget } from "./locate-service.ts";
 
 export interface CalloutsOptions {
   readonly upstream: Upstream;
@@ -52,8 +47,7 @@ export interface CalloutsOptions {
   readonly guard: DestinationGuard;
   /** Limits the bytes of a response, or of a body inside a message, that are held in memory. */
   readonly bodyLimitBytes: number;
-  /** Picks the endpoint of a Backend for the next call. @throws ProxyError backend_invalid, endpoint_unavailable */
-  readonly pickCallTarget: (backendKey: string) => CallTarget;
+  readonly pickCallTarget: PickCallTarget;
   readonly identities?: IdentitySource;
   /** Called with the duration of each call; undefined when durations are not recorded. */
   readonly onCalled?: ((subtype: OutboundSubtype, seconds: number) => void) | undefined;
@@ -86,7 +80,7 @@ export function createCallouts(options: CalloutsOptions): Callouts {
   return {
     // oxlint-disable-next-line max-params -- as in the interface
     open: (service, subtype, timeoutMs = CALL_TIMEOUT_MS, tls = undefined) =>
-      new ServiceCallout(withDefaultTls(reachService(service, options), tls), subtype, {
+      new ServiceCallout(withDefaultTls(locateService(service, options.pickCallTarget), tls), subtype, {
         ...options,
         channels,
         timeoutMs,
@@ -107,38 +101,6 @@ interface ServiceOptions extends CalloutsOptions {
   readonly timeoutMs: number;
 }
 
-/** How the endpoint for the next call is found. */
-interface Reach extends Pick<Callout, "path" | "invalidReason"> {
-  /** @throws CalloutError when there is none */
-  find(): CallTarget;
-}
-
-function reachService(service: ExternalService | undefined, options: CalloutsOptions): Reach {
-  const place = service?.place;
-  return {
-    path: place?.case === "origin" ? place.value.path : "",
-    invalidReason: place?.case === undefined ? (service?.invalidReason ?? "no service") : undefined,
-    find: finderOf(place, options),
-  };
-}
-
-/** Adds TLS to targets that have none. A target stays one object, so that its channel is found by identity. */
-function withDefaultTls(reach: Reach, tls: BackendTls | undefined): Reach {
-  if (tls === undefined) return reach;
-  const secured = new WeakMap<UpstreamTarget, UpstreamTarget>();
-  return {
-    ...reach,
-    find() {
-      const found = reach.find();
-      const { target } = found;
-      if (target.tls !== undefined) return found;
-      let other = secured.get(target);
-      if (other === undefined) secured.set(target, (other = { ...target, ...connectionOf({ ...target, tls }) }));
-      return { ...found, target: other };
-    },
-  };
-}
-
 /** What became of a call, for operators. */
 type CallOutcome = { readonly error: string } | { readonly outcome: string } | { readonly status: number };
 
@@ -150,7 +112,7 @@ class ServiceCallout implements Callout {
   readonly #find: () => CallTarget;
   #inFlight = 0;
 
-  constructor({ path, invalidReason, find }: Reach, subtype: OutboundSubtype, options: ServiceOptions) {
+  constructor({ path, invalidReason, find }: LocatedService, subtype: OutboundSubtype, options: ServiceOptions) {
     this.path = path;
     this.invalidReason = invalidReason;
     this.#subtype = subtype;
@@ -304,47 +266,6 @@ class MeasuredCall {
     this.#settle(healthy);
     this.#count((performance.now() - this.#startedAtMs) / 1000);
   }
-}
-
-/** @returns a function that picks the endpoint for the next call, and throws CalloutError when there is none */
-function finderOf(place: ExternalService["place"] | undefined, { pickCallTarget }: CalloutsOptions): () => CallTarget {
-  switch (place?.case) {
-    case "backend": {
-      const key = place.value;
-      return () => {
-        try {
-          return pickCallTarget(key);
-        } catch (error) {
-          if (!(error instanceof ProxyError)) throw error;
-          const misconfigured = error.code !== "endpoint_unavailable";
-          throw new CalloutError(`${key}: ${error.detail ?? error.message}`, { cause: error, misconfigured });
-        }
-      };
-    }
-    case "origin": {
-      const { host, port, tls } = place.value;
-      const connection = tls ? connectionOf({ tls: create(BackendTlsSchema) }) : PLAIN;
-      const target = { ...connection, host, port, unixPath: "" };
-      const found: CallTarget = {
-        target,
-        authority: authorityOf(host, port, tls),
-        auth: undefined,
-        http: undefined,
-        begin: () => () => undefined,
-      };
-      return () => found;
-    }
-    case undefined:
-      return () => {
-        throw new CalloutError("the service could not be resolved", { misconfigured: true });
-      };
-  }
-}
-
-/** Omits the default port of the scheme (RFC 9110 §4.2). */
-function authorityOf(host: string, port: number, tls: boolean): string {
-  const name = host.includes(":") ? `[${host}]` : host;
-  return port === (tls ? 443 : 80) ? name : `${name}:${port}`;
 }
 
 /** Adds the port, which span names always contain. */
