@@ -12,7 +12,8 @@ import { BodyMode } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts
 import { CalloutError } from "../../callouts/callout.ts";
 import { holdStart, type HeldBody } from "../../exchange/buffering.ts";
 import type { Exchange } from "../../exchange/exchange.ts";
-import { DuplexBody, SplicedBody, TrailedBody } from "./bodies.ts";
+import { SplicedBody, TrailedBody } from "./bodies.ts";
+import { DuplexBody } from "./duplex-body.ts";
 import { bodyPart, headersPart, mutate, type Side } from "./messages.ts";
 import type { ProcSession } from "./session.ts";
 
