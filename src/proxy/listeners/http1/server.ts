@@ -19,12 +19,14 @@ import type { Socket } from "node:net";
 import type { Logger } from "../../../lib/log.ts";
 import { ProxyError } from "../../exchange/errors.ts";
 import type { Outcome } from "../../exchange/exchange.ts";
-import { isOffer, type RequestHead } from "../received-request.ts";
+import type { RequestHead } from "../received-request.ts";
 import type { ProtocolServer, ProtocolServerOptions, ServedConnection } from "../protocol-server.ts";
 import type { Frontend, Http1Settings } from "../frontend.ts";
 import { Http1UpgradeEncoder } from "./upgrade.ts";
 import { Http1ResponseEncoder } from "./response-encoder.ts";
-import { IncomingBody, type BodySource } from "../incoming-body.ts";
+import { Http1BodySource } from "./body-source.ts";
+import { isIgnoredUpgrade, parseWithoutUpgrade } from "./ignored-upgrade.ts";
+import { IncomingBody } from "../incoming-body.ts";
 import { peerOf, type Peer } from "../peer.ts";
 import { proxyErrorOf, refuseSocket } from "../refuse-socket.ts";
 import { hangUp } from "../../../lib/network/hang-up.ts";
@@ -46,7 +48,7 @@ export function createHttp1Server(options: ProtocolServerOptions): ProtocolServe
         newest = new ServerGeneration(frontend, state, servers);
       }
       const connection = new Connection(socket, options, frontend, state);
-      newest.take(socket, connection);
+      newest.accept(socket, connection);
       return connection;
     },
     announce() {
@@ -84,7 +86,7 @@ class ServerGeneration {
     all.add(this);
   }
 
-  take(socket: Socket, connection: Connection): void {
+  accept(socket: Socket, connection: Connection): void {
     this.#open++;
     socket.on("close", () => {
       this.#open--;
@@ -133,7 +135,7 @@ function createServerFor({ http1 }: Frontend, connections: State["connections"])
     connections.get(request.socket)?.serve(request, response, false),
   );
   server.on("upgrade", (request, socket: Socket, first) => {
-    if (isIgnored(request)) readAgain(server, request, socket, first);
+    if (isIgnoredUpgrade(request)) parseWithoutUpgrade(server, request, socket, first);
     else connections.get(socket)?.upgrade(request, socket, first);
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => connections.get(socket)?.onError(error));
@@ -195,7 +197,8 @@ class Connection implements Host, ServedConnection {
     this.#options = options;
     this.#state = state;
     const { maxConnectionMs } = frontend;
-    const timer = maxConnectionMs === undefined ? undefined : setTimeout(() => this.#growOld(), maxConnectionMs);
+    const timer =
+      maxConnectionMs === undefined ? undefined : setTimeout(() => this.#closeAfterResponse(), maxConnectionMs);
     socket.on("close", () => {
       clearTimeout(timer);
       this.#pending = [];
@@ -217,11 +220,11 @@ class Connection implements Host, ServedConnection {
    */
   retire(): void {
     this.#isLast = true;
-    this.#socket.once("close", this.#options.clock.after(RETIRED_IDLE_MS, this.#growOld.bind(this)));
+    this.#socket.once("close", this.#options.clock.after(RETIRED_IDLE_MS, this.#closeAfterResponse.bind(this)));
   }
 
   /** Closes the connection after the current response, which says `connection: close`, or at once when it is idle. */
-  #growOld(): void {
+  #closeAfterResponse(): void {
     this.#isLast = true;
     if (this.#activeRequest === undefined) hangUp(this.#socket);
   }
@@ -233,7 +236,7 @@ class Connection implements Host, ServedConnection {
   mayUpgrade(request: IncomingMessage): boolean {
     const { "content-length": length = "0", "transfer-encoding": coding } = request.headers;
     const busy = this.#activeRequest !== undefined;
-    const ignored = isIgnored(request);
+    const ignored = isIgnoredUpgrade(request);
     // node loses the rest of the packet after an upgrade, so the connection has to close, as after a refused upgrade.
     if (busy && ignored) this.#isLast = true;
     return !busy && (ignored || (length === "0" && coding === undefined));
@@ -343,58 +346,8 @@ class Connection implements Host, ServedConnection {
       this.#activeRequest?.refuse(new ProxyError("request_invalid", { detail: "malformed or forbidden trailer" }));
     } else if (inBody || !socket.writable || error.code === "ECONNRESET") socket.destroy();
     // The client sent data after its own `connection: close`: close as after any last response.
-    else if (error.code === "HPE_CLOSED_CONNECTION") this.#growOld();
+    else if (error.code === "HPE_CLOSED_CONNECTION") this.#closeAfterResponse();
     else if (this.#activeRequest === undefined) refuseSocket(socket, proxyErrorOf(error));
     else this.#parseError ??= proxyErrorOf(error);
-  }
-}
-
-/** Reports whether to ignore an upgrade: one that only offers HTTP/2, or one in HTTP/1.0 (RFC 9110 §7.8). */
-function isIgnored({ headers, httpVersion }: IncomingMessage): boolean {
-  return httpVersion !== "1.1" || isOffer(headers.upgrade ?? "");
-}
-
-/**
- * Starts a new parser on the same request without its Upgrade field; node's parser stops for good after such a head.
- */
-function readAgain(
-  server: Server,
-  { method, url, httpVersion, rawHeaders }: IncomingMessage,
-  socket: Socket,
-  first: Buffer,
-): void {
-  let head = `${method} ${url} HTTP/${httpVersion}\r\n`;
-  for (let at = 0; at < rawHeaders.length; at += 2)
-    if (rawHeaders[at]?.toLowerCase() !== "upgrade") head += `${rawHeaders[at]}: ${rawHeaders[at + 1]}\r\n`;
-  socket.unshift(Buffer.concat([Buffer.from(`${head}\r\n`, "latin1"), first]));
-  server.emit("connection", socket);
-  socket.resume();
-}
-
-class Http1BodySource implements BodySource {
-  readonly stream: IncomingMessage;
-  readonly keepsCase: boolean;
-  /** The parser of Node reads into memory that it uses again, so that it has to copy. */
-  readonly copiesChunks = true;
-  /** Present while the client waits for "100 Continue". */
-  #waiting: ServerResponse | undefined;
-
-  constructor(request: IncomingMessage, keepsCase: boolean, waiting: ServerResponse | undefined) {
-    this.stream = request;
-    this.keepsCase = keepsCase;
-    this.#waiting = waiting;
-  }
-
-  get isComplete(): boolean {
-    return this.stream.complete;
-  }
-
-  get trailers(): readonly string[] {
-    return this.stream.rawTrailers;
-  }
-
-  wanted(): void {
-    this.#waiting?.writeContinue();
-    this.#waiting = undefined;
   }
 }
