@@ -1,7 +1,7 @@
 /**
- * What admission costs: 10,000 objects from every corner of the schemas through the validator, and reviews over HTTPS as
- * an API server sends them, one after the other, for those objects and for the largest that etcd would take. Processor
- * time is that of the thread, on which the sending side runs as well. Started by admission.ts.
+ * Measures admission: validates 10,000 generated objects that cover all parts of the schemas, then sends reviews over
+ * HTTPS as an API server does, one at a time, for those objects and for the largest that etcd accepts. The client runs
+ * on the same thread, so the processor time includes it. admission.ts starts this program.
  */
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
@@ -18,15 +18,15 @@ import { recordingLog } from "../support/gateway/silent-log.ts";
 import { figure, median, percentile, printTable } from "./report.ts";
 
 const OBJECTS = 10_000;
-/** Different ones of each kind; they are validated in turn. */
+/** Distinct objects of each kind; they are validated in turn. */
 const DISTINCT = 200;
 const REVIEWS = 2_000;
 const LARGE_REVIEWS = 100;
-/** Until the engine has optimised what runs often. */
+/** Unmeasured reviews, during which V8 optimises the hot code. */
 const WARM_REVIEWS = 5;
 const HOST = "127.0.0.1";
 
-/** What etcd takes of one object, less its metadata and the envelope of a request. */
+/** The limit of etcd for one object, less its metadata and the envelope of a request. */
 const LARGEST_BYTES = 1_500_000;
 const EXPRESSION_CHARACTERS = 16_384;
 
@@ -66,7 +66,7 @@ async function admissionTable(): Promise<string> {
   return printTable(["admission, ms", "all", "median", "p99", "CPU of one"], rows);
 }
 
-/** The same object is what an update that changes little and an apply that is repeated bring. */
+/** Returns reviews of ever new objects, and of one object, as a repeated apply or a small update sends it. */
 function large(what: string, form: (at: number) => string): Subject[] {
   const same = reviewOf(largest(form, 0));
   return [
@@ -80,14 +80,14 @@ function large(what: string, form: (at: number) => string): Subject[] {
 }
 
 function validateAll(objects: readonly object[]): Spent {
-  // The rules are compiled when they are first needed: once per process, not once per object.
+  // Warm up: rules are compiled on first use, once per process and not once per object.
   for (const object of objects) validate(object);
   const stop = startClocks();
   for (let at = 0; at < OBJECTS; at++) validate(objects[at % objects.length]);
   return stop();
 }
 
-/** In milliseconds. */
+/** @returns a function that returns the milliseconds spent since */
 function startClocks(): () => Spent {
   const [start, before] = [performance.now(), process.threadCpuUsage()];
   return () => {
@@ -120,7 +120,7 @@ async function reviewAll(subjects: readonly Subject[]): Promise<Reviewed[]> {
         const spent = stop();
         if (at < 0) continue;
         times.push(spent.elapsed);
-        // The kernel counts in ticks: only the sum means something.
+        // The kernel counts in ticks, so only the sum is meaningful.
         processor += spent.processor;
       }
       measured.push({ name, times, processor });
@@ -150,7 +150,7 @@ function reviewOf(object: object): string {
   });
 }
 
-/** A policy that is as large as etcd allows, most of it expressions of one form. @param from makes them other ones */
+/** Returns a policy of the largest size, most of it expressions of one form. @param from makes their texts unique */
 function largest(form: (at: number) => string, from: number): object {
   const matchExpressions: string[] = [];
   for (let size = 0; size < LARGEST_BYTES; size += matchExpressions.at(-1)?.length ?? 0) {
@@ -172,7 +172,7 @@ function longText(at: number): string {
   return `${head.padEnd(EXPRESSION_CHARACTERS - 1, "x")}"`;
 }
 
-/** As many calls and comparisons as an expression holds. */
+/** Returns an expression with as many calls and comparisons as the limits allow. */
 function longExpression(at: number): string {
   const terms = [`request.path == "/${at}"`];
   const term = `request.headers["x-${at}"].startsWith("a")`;
@@ -183,7 +183,7 @@ function longExpression(at: number): string {
   }
 }
 
-/** Deeper than this an expression is refused for its depth. */
+/** An expression with more terms is refused for its depth. */
 const MAX_TERMS = 200;
 
 process.stdout.write(await admissionTable());

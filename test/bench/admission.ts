@@ -1,6 +1,6 @@
 /**
- * Measures admission in a process of its own, from a bundle as the product is one: the loader that runs sources gives
- * each function its name while it runs, which costs the small ones more than what they do.
+ * Measures admission in a process of its own and from a bundle, as users run it. The loader that runs TypeScript
+ * sources sets the name of each function at run time, which for small functions costs more than their work.
  */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { build } from "esbuild";
 
 const HERE = import.meta.dirname;
-/** As deep as test/support/fixtures/objects, which looks for the schemas by its distance from them. */
+/** Lies as deep as test/support/fixtures/objects, which finds the schemas by a relative path. */
 const BUNDLE = join(HERE, "../../.tmp/bench/admission/objects/run.mjs");
 const REQUIRE = `import { createRequire } from "node:module"; const require = createRequire(import.meta.url);`;
 

@@ -1,6 +1,6 @@
 /**
- * Bodies of requests: files in bodies/, and those that are made here because they are long or differ in one word. The
- * load generator reads them from files.
+ * Request bodies for the load generator, which reads them from files: those in bodies/, and generated ones, which are
+ * long or differ from a file in one word.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ const PROMPT_BYTES = 64 * 1024;
 const TOOLS = 40;
 const TOOL_BYTES = 5 * 1024;
 
-/** Made bodies by the name that rows give. Each agrees in its texts with the files. */
+/** Generated bodies, by the name that rows use. Their texts equal those of the files. */
 const MADE: Readonly<Record<string, () => object>> = {
   "messages.json": () => messages("gpt-4o-mini"),
   "messages.sse.json": () => ({ ...messages("gpt-4o-mini"), stream: true }),
@@ -27,7 +27,7 @@ const MADE: Readonly<Record<string, () => object>> = {
   }),
 };
 
-/** @param name of a file in bodies/, or of a body that is made @returns the path of its file */
+/** @param name of a file in bodies/, or of a generated body @returns the path of its file */
 export function bodyFile(name: string): string {
   const make = MADE[name];
   if (make === undefined) return join(import.meta.dirname, "bodies", name);
@@ -59,7 +59,7 @@ function agentCall(): object {
   return { jsonrpc: "2.0", id: 1, method: "message/send", params: { message } };
 }
 
-/** A tool as coding agents describe them: a page of text and some parameters. */
+/** Returns a tool with a description of one page, as coding agents send them. */
 function tool(at: number): object {
   const parameters = Array.from({ length: 12 }, (_, each) => [
     `parameter_${each}`,

@@ -1,4 +1,7 @@
-/** The two forms that churn runs against: a folder of files under `gwproxy up`, and an API server with controller and data plane. */
+/**
+ * The two environments of the churn benchmark: a folder of files under `gwproxy up`, and an API server with controller
+ * and data plane.
+ */
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createKubernetesClient, type KubernetesClient } from "../../src/sources/kubernetes/client.ts";
@@ -24,7 +27,7 @@ export async function startFiles(main: string, folder: string): Promise<ChurnFor
   const write = (name: string, objects: readonly object[]): number => {
     const atMs = performance.now();
     const file = join(config, `${name}.yaml`);
-    // As editors and deployment tools do it: nobody ever reads half a file.
+    // Write and rename, as editors and deployment tools do, so that no reader sees half a file.
     writeFileSync(`${file}.new`, objects.map((object) => JSON.stringify(object)).join("\n---\n"));
     renameSync(`${file}.new`, file);
     return atMs;
@@ -48,7 +51,7 @@ export async function startFiles(main: string, folder: string): Promise<ChurnFor
       return Promise.resolve(atMs);
     },
     flap: (turn) => {
-      // Both, one, both, the other one.
+      // Alternates between both endpoints and one of them, in turn.
       const missing = turn % 2 === 0 ? undefined : (turn >> 1) % 2;
       write(
         "slices",
@@ -60,7 +63,9 @@ export async function startFiles(main: string, folder: string): Promise<ChurnFor
   };
 }
 
-/** Writes go straight to the API server and are counted from its answer. No webhook: it would delay the write. */
+/**
+ * Writes go to the API server directly, and time counts from its response. There is no webhook, which would delay it.
+ */
 export async function startCluster(main: string): Promise<ChurnForm> {
   const server = await startApiServer();
   const processes: Weighed[] = [];
@@ -73,7 +78,7 @@ export async function startCluster(main: string): Promise<ChurnForm> {
   try {
     await defineGatewayKinds(server);
     await defineOurKinds(server);
-    // Of the lease that the controller writes under.
+    // The controller keeps its lease in this namespace.
     await server.kubectl(["create", "namespace", "gwproxy-system"]);
     const follow = ["-k", server.kubeconfig, "--xds-address", `127.0.0.1:${XDS_PORT}`];
     const health = [
@@ -131,7 +136,7 @@ function writesTo(client: KubernetesClient): Pick<ChurnForm, "create" | "change"
       return performance.now();
     },
     async flap(turn) {
-      // No EndpointSlice of an API server may hold a loopback address: the load goes to a GwBackend that moves.
+      // The API server rejects loopback addresses in an EndpointSlice, so the load goes to a GwBackend that moves.
       const port = turn % 2 === 0 ? MOCK_PORT : OTHER_MOCK_PORT;
       await patch(`${BACKENDS_API}/flapping`, [{ op: "replace", path: "/spec/static/port", value: port }]);
       const ready = { ready: turn % 2 === 0 };

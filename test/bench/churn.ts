@@ -1,7 +1,8 @@
 /**
- * Routes come, change and go by the thousand while others are under a steady load and endpoints flap: how long a change
- * takes to reach live traffic, whether anybody else notices, and whether memory comes back. The same phases run against
- * files (`gwproxy up`) and against a real API server (controller and data plane as processes of their own).
+ * Measures churn: creates, edits and deletes thousands of routes while other routes are under a steady load and
+ * endpoints flap. The results are the time until a change serves, the failures on the other routes, and the memory that
+ * remains. The same phases run against files (`gwproxy up`) and against a real API server (controller and data plane as
+ * separate processes).
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { heapMiB } from "./inspector.ts";
@@ -11,14 +12,14 @@ import type { Running } from "./process.ts";
 import { figure, median, percentile, printTable } from "./report.ts";
 import { ROWS } from "./rows.ts";
 
-/** A process of ours that is weighed. */
+/** A gwproxy process whose memory is measured. */
 export interface Weighed {
   readonly name: string;
   readonly running: Running;
   readonly inspectorPort: number;
 }
 
-/** Where routes are written. Each call resolves with the moment to count from, by performance.now(). */
+/** Writes routes. Each call resolves with the time from which to measure, as performance.now() returns it. */
 export interface ChurnForm {
   readonly name: string;
   readonly port: number;
@@ -26,15 +27,15 @@ export interface ChurnForm {
   create(route: number): Promise<number>;
   change(route: number, version: number): Promise<number>;
   remove(route: number): Promise<number>;
-  /** Turns the endpoints behind /flapping; at least one is always healthy. */
+  /** Changes the endpoints behind /flapping; at least one is always healthy. */
   flap(turn: number): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface ChurnSizes {
-  /** Added one by one. */
+  /** Number of routes that are added at a fixed rate. */
   readonly routes: number;
-  /** As many are there while single changes are measured. */
+  /** Number of routes that exist while single changes are measured. */
   readonly most: number;
   readonly editSeconds: number;
   readonly singles: number;
@@ -45,7 +46,7 @@ interface Phase {
   readonly title: string;
   readonly milliseconds: readonly number[];
   readonly writes: number;
-  /** As many writes as are taken: the figures say how far behind it may fall. */
+  /** The phase writes as fast as possible, so its figures tell how far the gateway falls behind. */
   readonly isFlood: boolean;
 }
 
@@ -65,11 +66,11 @@ export interface Churned {
 
 const PER_SECOND = 200;
 const FLAP_MS = 50;
-/** Writes that are on their way at one time. */
+/** Concurrent writes. */
 const IN_FLIGHT = 8;
-/** Routes that each round makes and removes. */
+/** Routes that each round creates and deletes. */
 const ROUND_ROUTES = 300;
-/** Well below what the machine can do: a full machine would measure the wait for a processor. */
+/** Well below the capacity of the machine; on a saturated machine the figures would show the wait for a processor. */
 const LOAD = { rate: 300, connections: 4, warmSeconds: 0, seconds: 3_600 } as const;
 
 export function pathOf(route: number, version: number): string {
@@ -89,7 +90,7 @@ export async function churn(form: ChurnForm, sizes: ChurnSizes, loadgen: string)
       phases.push(await phase.work());
     }
     for (let round = 0; round <= sizes.rounds; round += 1) {
-      if (round > 0) await run.comeAndGo(sizes.most);
+      if (round > 0) await run.createAndDelete(sizes.most);
       weights.push(...(await weigh(form, round)));
     }
     await flapping.stop();
@@ -128,20 +129,20 @@ class Run {
     });
     return [
       named(`${routes} routes added, ${PER_SECOND} a second`, false, () =>
-        this.#storm(routes, PER_SECOND, (at) => this.#create(at)),
+        this.#writeOnSchedule(routes, PER_SECOND, (at) => this.#create(at)),
       ),
       named(`${editSeconds * PER_SECOND} edits, ${PER_SECOND} a second`, false, () =>
-        this.#storm(editSeconds * PER_SECOND, PER_SECOND, (at) => this.#change((at * 7) % routes)),
+        this.#writeOnSchedule(editSeconds * PER_SECOND, PER_SECOND, (at) => this.#change((at * 7) % routes)),
       ),
       named(`up to ${most} routes, as fast as they are taken`, true, () =>
-        this.#storm(most - routes, Infinity, (at) => this.#create(routes + at)),
+        this.#writeOnSchedule(most - routes, Infinity, (at) => this.#create(routes + at)),
       ),
       named(`one edit after the other, ${most} routes`, false, () => this.#singles(singles, most)),
     ];
   }
 
-  /** A round of creation and deletion; resolves when nothing of it is left. */
-  async comeAndGo(first: number): Promise<void> {
+  /** Creates and deletes the routes of one round; resolves when none of them serves any more. */
+  async createAndDelete(first: number): Promise<void> {
     const routes = Array.from({ length: ROUND_ROUTES }, (_, at) => first + at);
     const last = first + ROUND_ROUTES - 1;
     const rest = routes.slice(0, -1);
@@ -170,8 +171,12 @@ class Run {
     return { milliseconds, writes: times };
   }
 
-  /** Writes on a schedule that does not wait for what is written, but for a free hand. */
-  async #storm(writes: number, perSecond: number, write: (at: number) => Promise<Written>): Promise<Measured> {
+  /** Writes on a schedule. It does not wait until a write serves, but for one of IN_FLIGHT writers to be free. */
+  async #writeOnSchedule(
+    writes: number,
+    perSecond: number,
+    write: (at: number) => Promise<Written>,
+  ): Promise<Measured> {
     let newest: Written | undefined;
     let isOver = false;
     const followed = this.#probe.follow(
@@ -196,7 +201,7 @@ class Run {
   }
 }
 
-/** In order of the items, a few at a time. */
+/** Starts the work in the order of the items, at most IN_FLIGHT at a time. */
 async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
   const left = items[Symbol.iterator]();
   await Promise.all(
@@ -259,7 +264,7 @@ export function churnTables(churned: readonly Churned[]): string {
   return `${printTable(head, rows)}${lines.join("")}\n${churned.map(weightTable).join("\n")}`;
 }
 
-/** Each process has a line for the objects that a full collection leaves, and one for its memory. */
+/** Prints two lines for each process: its heap after a full collection, and its resident memory. */
 function weightTable({ form, weights }: Churned): string {
   const rounds = [...new Set(weights.map(({ round }) => round))];
   const rows = [...new Set(weights.map(({ process }) => process))].flatMap((process) => {

@@ -1,4 +1,4 @@
-/** The programs that take part: installed, started, weighed when idle, ended. */
+/** Installs and starts the programs that are compared, and measures their start and their idle memory. */
 import { mkdirSync } from "node:fs";
 import type { Peer } from "./peers.ts";
 import { start, type Command, type Running } from "./process.ts";
@@ -12,10 +12,10 @@ export interface Contender {
   peakMiB: number;
 }
 
-/** After a start a process may still put itself in order. */
+/** Time for a process to settle after its start, before its idle memory is read. */
 const IDLE_MS = 2_000;
 
-/** @param folder of its own, made here. @returns the reason in words when the peer cannot take part */
+/** @param folder created for this program @returns the reason when the program cannot take part */
 export async function enter(peer: Peer, folder: string): Promise<Contender | string> {
   mkdirSync(folder);
   let command: Command;
@@ -35,7 +35,7 @@ export async function enter(peer: Peer, folder: string): Promise<Contender | str
   }
 }
 
-/** Starts each again so many times, in turn. */
+/** Starts each program this many times, in turn. */
 export async function measureStarts(contenders: readonly Contender[], times: number): Promise<void> {
   for (let time = 0; time < times; time += 1) {
     for (const contender of contenders) {
@@ -46,7 +46,7 @@ export async function measureStarts(contenders: readonly Contender[], times: num
   }
 }
 
-/** The end of it on one line: what a program says last is why it ended. */
+/** Returns the end of a message on one line: the last output of a program tells why it ended. */
 export function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return text.replaceAll(/\s+/g, " ").slice(-300);

@@ -1,6 +1,6 @@
 /**
- * What authentication to a backend costs: microseconds of processor time that each kind adds to a request, with its
- * tokens in the cache. No socket is involved.
+ * Measures authentication to backends: microseconds of processor time that each kind adds to a request, with its tokens
+ * in the cache. No socket is involved.
  */
 import { generateKeyPairSync } from "node:crypto";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
@@ -83,7 +83,7 @@ function callOf(): { readonly exchange: ReturnType<typeof exchangeOf>; readonly 
   return { exchange, headers: exchange.requestHeaders.clone() };
 }
 
-/** Compiles a block whose token endpoints and clouds answer at once. */
+/** Compiles a block whose token endpoints and cloud services respond at once. */
 function compile(kind: Kind): NonNullable<ReturnType<AuthCompiler["compile"]>> {
   const { log } = recordingLog();
   const headers = new HeaderList(["content-type", "application/json"]);

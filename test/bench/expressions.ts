@@ -1,6 +1,6 @@
 /**
- * What an expression costs: nanoseconds per evaluation of common forms, and the longest that expressions built to be
- * slow can hold an event loop before their budget ends them. No process is started: the engine runs in this one.
+ * Measures expressions: nanoseconds per evaluation of common forms, and the longest time for which expressions that are
+ * built to be slow block the event loop before their budget ends them. The engine runs in this process.
  */
 import { HeaderView } from "../../src/cel/header-view.ts";
 import { compileExpression } from "../../src/cel/compile/compile-expression.ts";
@@ -27,7 +27,7 @@ const COMMON: readonly string[] = [
 
 const MEGABYTE = 1024 * 1024;
 
-/** Each does as much as it can of one kind of work before the budget ends it. */
+/** Expressions that do one kind of costly work each, until the budget ends them. */
 const HOSTILE: readonly string[] = [
   "llmRequest.list.all(a, llmRequest.list.all(b, llmRequest.list.all(c, a + b + c >= 0)))",
   "llmRequest.list.map(a, llmRequest.list.map(b, [a, b]))",
@@ -141,7 +141,7 @@ export function expressionTables(): string {
   return `${printTable(["expression", "ns"], common)}\n${printTable(["built to be slow", "longest ms", "ends with"], hostile)}`;
 }
 
-/** The median of batches: a pause of the collector or a neighbour on the machine hits few of them. */
+/** Returns the median of batches, because garbage collection and other processes disturb few of them. */
 function nanoseconds(source: string): number {
   const expression = compileExpression(source, REQUEST_ENVIRONMENT);
   let times = 1;
@@ -154,7 +154,7 @@ function nanoseconds(source: string): number {
   return median(figures) ?? 0;
 }
 
-/** Milliseconds of processor time of this thread, which a busy machine does not stretch. */
+/** Returns milliseconds of this thread's processor time, which does not depend on the load of the machine. */
 function timeOf(work: () => void): number {
   const before = process.threadCpuUsage();
   work();
@@ -168,7 +168,9 @@ function batch(evaluate: (scope: typeof SCOPE) => unknown, times: number): numbe
   });
 }
 
-/** The worst of several evaluations; the first ones run code that is not compiled yet, as they would in a gateway. */
+/**
+ * Returns the slowest of several evaluations. The first ones run code that V8 has not compiled yet, as in a gateway.
+ */
 function worst(source: string): { ms: number; outcome: string } {
   const expression = compileExpression(source, REQUEST_ENVIRONMENT);
   let ms = 0;

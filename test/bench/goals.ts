@@ -1,4 +1,4 @@
-/** What the product wants to be, next to what this run found. A goal whose figures are missing is named as not measured. */
+/** Compares the performance goals with the figures of this run. A goal without figures is listed as not measured. */
 import { median, percentile, printTable } from "./report.ts";
 import { valueOf, type Results } from "./results.ts";
 import { ROWS, type RowName } from "./rows.ts";
@@ -119,7 +119,7 @@ function ratio(title: string, row: RowName, peer: string, limit: number): Goal {
   return { title, limit, unit: "×", of: (figures) => divided(figures.row(row), figures.row(row, peer)) };
 }
 
-/** One row of ours against another. */
+/** Compares two rows of gwproxy. */
 function between(title: string, row: RowName, other: RowName, limit: number): Goal {
   return { title, limit, unit: "×", of: (figures) => divided(figures.row(row), figures.row(other)) };
 }
@@ -137,7 +137,7 @@ function inSessions(title: string, name: "failed" | "grownMiB" | "streamKib", li
   return { title, limit, unit, of: ({ results }) => results.sessions[0]?.[name] };
 }
 
-/** Phases that measure one change as often as the machine allows; the one that floods has a single figure or few. */
+/** Limits the worst p99 of the phases. The flood is left out, because it yields one figure or a few. */
 function churned(title: string, form: string, limit: number): Goal {
   return {
     title,

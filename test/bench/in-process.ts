@@ -1,4 +1,4 @@
-/** A request of the data plane without a socket, and what one costs. */
+/** Sends requests through the data plane without a socket, and measures their processor time. */
 import { HeaderList } from "../../src/lib/header-list.ts";
 import { Peer } from "../../src/proxy/listeners/peer.ts";
 import type { Reply } from "../../src/proxy/exchange/exchange.ts";
@@ -61,12 +61,12 @@ export function answer(): Reply {
   return { status: 200, headers: new HeaderList(["content-type", "text/plain"]), body: null, upstream: true };
 }
 
-/** Between turns of the event loop: what work leaves to be done is done then, and counts. */
+/** Requests per event-loop turn. Work that a request defers runs between turns and is measured as well. */
 const TURN = 256;
 
 type Work = () => void | Promise<void>;
 
-/** Of processor time, each time: the median of batches, as a pause of the collector hits few of them. */
+/** Returns the processor time of one run: the median of batches, because garbage collection disturbs few of them. */
 export async function microseconds(work: Work): Promise<number> {
   let times = TURN;
   while ((await batch(work, times)) < BATCH_MS) times *= 2;
@@ -75,7 +75,7 @@ export async function microseconds(work: Work): Promise<number> {
   return median(figures) ?? 0;
 }
 
-/** Milliseconds of processor time of this thread, which a busy machine does not stretch. */
+/** Returns milliseconds of this thread's processor time, which does not depend on the load of the machine. */
 async function batch(work: Work, times: number): Promise<number> {
   const before = process.threadCpuUsage();
   for (let done = 0; done < times; done += TURN) {

@@ -1,11 +1,11 @@
-/** What a process of Node keeps on its heaps, asked over its inspector after a full collection of each thread. */
+/** Reads the heap size of a Node process over its inspector, after a full garbage collection of each thread. */
 
-/** Command line of a process that can be asked. */
+/** Returns the flag that opens the inspector of a process. */
 export function inspected(port: number): string {
   return `--inspect=127.0.0.1:${port}`;
 }
 
-/** MiB of objects that are still reachable, in all threads together. */
+/** Returns the MiB of reachable objects in all threads together. */
 export async function heapMiB(port: number): Promise<number> {
   const answer = await fetch(`http://127.0.0.1:${port}/json/list`);
   const [target] = (await answer.json()) as { readonly webSocketDebuggerUrl: string }[]; // as Node's inspector writes it
@@ -30,7 +30,7 @@ type Ask = (method: string) => Promise<Result>;
 
 async function usedAfterCollection(ask: Ask): Promise<number> {
   await ask("HeapProfiler.enable");
-  // Finalizers of the first collection free what the second one finds.
+  // Finalizers that run after the first collection release objects that only the second one frees.
   await ask("HeapProfiler.collectGarbage");
   await ask("HeapProfiler.collectGarbage");
   const { usedSize } = await ask("Runtime.getHeapUsage");
@@ -42,7 +42,7 @@ interface Result {
   readonly usedSize?: number;
 }
 
-/** As far as it is read here. */
+/** The members of a protocol message that are read here. */
 interface Message {
   readonly id?: number;
   readonly result?: Result;
@@ -50,7 +50,7 @@ interface Message {
   readonly params?: { readonly sessionId?: string; readonly message?: string };
 }
 
-/** Answers of workers come wrapped into events of the main thread. */
+/** A connection to the inspector. Responses of workers arrive wrapped in events of the main thread. */
 class Inspector {
   readonly #socket: WebSocket;
   readonly #waiting = new Map<string, (result: Result) => void>();
@@ -69,7 +69,7 @@ class Inspector {
   }
 
   async workers(): Promise<readonly string[]> {
-    // Those that live are named before the answer comes.
+    // The inspector reports the existing workers before it responds.
     await this.ask("NodeWorker.enable", { waitForDebuggerOnStart: false });
     return this.#workers;
   }

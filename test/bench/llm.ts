@@ -1,6 +1,6 @@
 /**
- * What the LLM handler costs: microseconds of processor time of one request, without a socket of the gateway. The first
- * request of each kind goes to the mock; its answer is then replayed from memory, event by event.
+ * Measures the LLM handler: microseconds of processor time of one request, without a socket of the gateway. The first
+ * request of each kind goes to the mock; its response is then replayed from memory, event by event.
  */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
@@ -106,7 +106,7 @@ async function costOf(work: Work): Promise<number> {
     if (answer === undefined) throw new Error("an answer is replayed before it was recorded");
     return { status: 200, headers: new HeaderList(answer.headers.slice()), body: streamFrom(answer.pieces) };
   });
-  // Requests are not kept: they would be all that the collector sees.
+  // Do not keep the requests: garbage collection would measure them instead of the handler.
   const send: typeof upstream.send = async (target, request) => {
     answer ??= await record(request);
     const response = await upstream.send(target, request);
@@ -145,7 +145,7 @@ function backendOf({ provider, guards }: Work): AiBackend {
 
 interface RecordedAnswer {
   readonly headers: readonly string[];
-  /** One for each event of a stream. */
+  /** One piece for each event of a stream. */
   readonly pieces: readonly Buffer[];
 }
 
@@ -168,7 +168,7 @@ function splitEvents(answer: Buffer, type: string): Buffer[] {
     return (answer.toString().match(/[^]+?(?:\r?\n){2}/g) ?? []).map((text) => Buffer.from(text));
   if (!type.includes("eventstream")) return [answer];
   const frames: Buffer[] = [];
-  // A frame begins with its length.
+  // Each frame begins with its length.
   for (let at = 0; at < answer.length; at += frames.at(-1)?.length ?? 0)
     frames.push(answer.subarray(at, at + answer.readUInt32BE(at)));
   return frames;

@@ -1,4 +1,4 @@
-/** The two Go programs: built once into the cache, one asks, the other answers. */
+/** Builds and runs the two Go programs of the benchmarks: the load generator and the mock upstream. */
 import { execFile } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ export interface Tools {
   readonly mock: string;
 }
 
-/** What the load generator prints, as far as it is read here. Times in microseconds. */
+/** The members of the load generator's output that are read here. Times are in microseconds. */
 export interface Load {
   readonly ok: number;
   readonly bad: number;
@@ -43,13 +43,13 @@ export interface LoadOptions {
   readonly seconds: number;
   readonly warmSeconds: number;
   readonly connections: number;
-  /** Requests per second on a fixed schedule; without it each connection asks again as soon as it is answered. */
+  /** Requests per second on a fixed schedule; without it each connection sends its next request after a response. */
   readonly rate?: number;
   /** Root of the process tree whose CPU time and memory are counted. */
   readonly pid?: number;
 }
 
-/** Who is asked, and where. */
+/** The program that gets the load, and its addresses. */
 export type Asked = Pick<Peer, "name" | "port" | "targets">;
 
 export function load(loadgen: string, peer: Asked, row: Row, options: LoadOptions): Promise<Load> {
@@ -58,7 +58,7 @@ export function load(loadgen: string, peer: Asked, row: Row, options: LoadOption
 
 export interface RunningLoad {
   readonly result: Promise<Load>;
-  /** Ends it before its time; `result` then has what was measured so far. */
+  /** Ends the load early; `result` then holds the figures so far. */
   end(): void;
 }
 

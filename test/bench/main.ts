@@ -1,7 +1,7 @@
 /**
- * `make bench`: gwproxy and the peers that can be installed, side by side in one run. The figure is CPU-microseconds of
- * the process tree per request, the median of interleaved rounds: on a shared machine it is steadier than throughput,
- * and only figures of one run compare.
+ * `make bench` compares gwproxy with the peers that can be installed, in one run. The figure is CPU-microseconds of the
+ * process tree per request, as the median of interleaved rounds. On a shared machine it is more stable than throughput;
+ * figures of different runs cannot be compared.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -50,7 +50,7 @@ interface Options {
   readonly peers: readonly Peer[];
   readonly seconds: number;
   readonly rounds: number;
-  /** Sizes of the row "scale". */
+  /** Numbers of routes for the row "scale". */
   readonly routes: readonly number[];
 }
 
@@ -59,7 +59,7 @@ const LATENCY = { rate: 20, connections: 16, warmSeconds: 0.5 } as const;
 const PICKED: readonly string[] = ["chat-processed", "chat-picked"];
 const FULL = { connections: 16, warmSeconds: 0.5 } as const;
 
-/** Work that is measured in this process, by the name of the row. */
+/** Measurements that run in this process, by the name of the row. */
 const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
   expressions: expressionTables,
   policies: policyTable,
@@ -99,7 +99,10 @@ async function main(): Promise<void> {
   }
 }
 
-/** The processor that is a picker too runs in this process, whose time is not counted. It names the one model server. */
+/**
+ * Starts the external processor, which is the endpoint picker as well and always picks the one model server. It runs in
+ * this process, so its time is not counted.
+ */
 async function startPickerMock(): Promise<Pick<Running, "stop">> {
   const ends: (() => unknown)[] = [];
   const after = (end: () => unknown): void => void ends.push(end);
@@ -160,7 +163,7 @@ function list(text: string | undefined, all: readonly string[]): ReadonlySet<str
   return names.every((name) => all.includes(name)) ? new Set(names) : undefined;
 }
 
-/** The rounds of all rows with all peers. */
+/** Runs all rounds of all rows with all peers. */
 async function compare(options: Options, tools: Tools, folder: string, results: Results): Promise<void> {
   if (options.rows.length === 0 && !options.special.has("startup")) return;
   const contenders: Contender[] = [];
@@ -240,7 +243,7 @@ async function measureChurn({ special, peers }: Options, { loadgen }: Tools, fol
         await form.stop();
       }
     } catch (error) {
-      // The rest of the run has its figures; this one is named as missing, and the run as failed.
+      // Keep the figures of the other rows; report this one as missing and the run as failed.
       results.missing.set(name, `has no figures: ${reasonOf(error)}`);
       process.exitCode = 1;
     }
@@ -257,7 +260,7 @@ function report(options: Options, results: Results): void {
   for (const figures of results.sessions) process.stdout.write(`\n${sessionTable(figures)}`);
   process.stdout.write(`\n${goalTable(results)}`);
   for (const [name, reason] of results.missing) process.stdout.write(`${name} ${reason}\n`);
-  // A run without the product measured nothing that matters.
+  // A run without gwproxy is of no use.
   if (results.missing.has("gwproxy")) process.exitCode = 1;
   const folder = join(import.meta.dirname, "../../.tmp/bench");
   mkdirSync(folder, { recursive: true });

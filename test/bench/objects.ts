@@ -1,4 +1,4 @@
-/** Kubernetes objects of the runs against files and API servers; `churn-forms.ts` and `scale.ts` write them. */
+/** Builds the Kubernetes objects of the churn and scale benchmarks (`churn-forms.ts`, `scale.ts`). */
 
 export function gateway(port: number, allowedListeners?: object): object {
   return {

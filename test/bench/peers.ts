@@ -1,4 +1,4 @@
-/** The gateways that are compared: how each is found or installed, how it is started, and what it can do. */
+/** The gateways that are compared: how each is installed and started, and which rows it can run. */
 import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -9,11 +9,11 @@ import type { RowName } from "./rows.ts";
 import { CACHE, findProgram, npmPackage, pythonProgram, type Found } from "./install.ts";
 
 export const MOCK_PORT = 18_100;
-/** Answers each GET with 1 MiB. */
+/** Port of the mock that answers each GET with 1 MiB. */
 export const LARGE_MOCK_PORT = 18_107;
-/** Like the first: so that endpoints can come and go. */
+/** Port of a second mock, so that endpoints can change. */
 export const OTHER_MOCK_PORT = 18_106;
-/** Of the external processor that is an endpoint picker too. */
+/** Port of the external processor, which is the endpoint picker as well. */
 export const PICKER_PORT = 18_129;
 const GWPROXY_PORT = 18_101;
 
@@ -24,17 +24,17 @@ const ROOT = join(HERE, "../..");
 export interface Target {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Name of the MCP tool, where it is not that of the row. */
+  /** Name of the MCP tool, where it differs from that of the row. */
   readonly tool?: string;
 }
 
 export interface Peer {
   readonly name: string;
   readonly port: number;
-  /** Answers 200 when it serves. */
+  /** Path that answers 200 once the gateway serves. */
   readonly probe: string;
   readonly startLimitMs: number;
-  /** Figures stand in the column of this peer, when it is the same program with another configuration. */
+  /** Column of the figures, for a variant of another peer. */
   readonly column?: string;
   readonly targets: Partial<Record<RowName, Target>>;
   /** @param folder scratch folder of this run. @throws Error why it cannot be installed */
@@ -42,7 +42,7 @@ export interface Peer {
 }
 
 const CHAT = "/v1/chat/completions";
-/** What is done by who reads no bodies. */
+/** Paths of the rows that a gateway can run without reading bodies. */
 const PASSED_ON: Peer["targets"] = {
   get: { path: "/" },
   mib: { path: "/mib" },
@@ -90,7 +90,7 @@ const gwproxy: Peer = {
   prepare: (folder) => upWith(folder, GWPROXY_PORT, { files: ["backends", "routes", "policies", "llm"] }),
 };
 
-/** The same program with so many routes of one host, asked for the last of them. */
+/** Returns gwproxy with this many routes on one host; requests go to the last one. */
 function withRoutes(row: RowName, port: number, routes: number): Peer {
   return {
     name: row,
@@ -106,7 +106,7 @@ function withRoutes(row: RowName, port: number, routes: number): Peer {
   };
 }
 
-/** With an external processor and a pool of model servers; main.ts starts what answers for both. */
+/** gwproxy with an external processor and an InferencePool; main.ts starts the processor, which is the picker too. */
 const picked: Peer = {
   name: "chat-picked",
   column: gwproxy.name,
@@ -120,7 +120,7 @@ const picked: Peer = {
   },
 };
 
-/** As users start it: a thread for each core. */
+/** gwproxy as users start it, with one thread per core. */
 const threads: Peer = {
   name: "get-threads",
   column: gwproxy.name,
@@ -135,11 +135,11 @@ const threads: Peer = {
 interface UpOptions {
   /** Files of config/. */
   readonly files: readonly string[];
-  /** More manifests. */
+  /** Further manifests. */
   readonly more?: string;
-  /** One unless told otherwise, as the peers have one. */
+  /** Defaults to one, because the peers have one. */
   readonly threads?: number;
-  /** Port of the upstream in place of that of the mock. */
+  /** Port of the upstream; by default that of the mock. */
   readonly upstream?: number;
 }
 
@@ -177,7 +177,7 @@ function routeTo(name: string, prefix: string): object {
 
 let built: Promise<string> | undefined;
 
-/** What users run is the bundle, and alone in a folder, or the program would take the sources. @returns its main file */
+/** Builds the package in a folder of its own; in the checkout it would run the sources. @returns its main file */
 export function buildPackage(): Promise<string> {
   built ??= (async () => {
     const target = join(CACHE, "package");
@@ -222,7 +222,7 @@ function portkeyHeaders(provider: string, base: string): Record<string, string> 
   };
 }
 
-/** With an API key, as ours. */
+/** Portkey calls Bedrock with an API key, as gwproxy does. */
 const PORTKEY_BEDROCK: Readonly<Record<string, string>> = {
   ...portkeyHeaders("bedrock", ""),
   "x-portkey-aws-auth-type": "apiKey",
@@ -249,7 +249,7 @@ const portkey: Peer = {
     prompt: { path: CHAT, headers: portkeyHeaders("openai", "/v1") },
   },
   async prepare() {
-    // A later node-server hands out headers that cannot be changed, and every stream ends in an error.
+    // Later versions of node-server return immutable headers, and every stream then fails.
     const folder = await npmPackage("@portkey-ai/gateway", "1.15.2", { "@hono/node-server": "1.13.5" });
     const main = join(folder, "node_modules/@portkey-ai/gateway/build/start-server.js");
     return { file: process.execPath, args: [main, `--port=${portkey.port}`, "--headless"] };
@@ -273,7 +273,7 @@ const litellm: Peer = {
     "first-chunk": { path: CHAT },
   },
   async prepare(folder) {
-    // Exact: releases of this package have been taken over before, a range would let the next one in.
+    // An exact version, because releases of this package have been compromised before.
     const found = await pythonProgram("litellm", "litellm[proxy]==1.106.2");
     const place = ["--host", "127.0.0.1", "--port", String(litellm.port)];
     return {
@@ -286,7 +286,7 @@ const litellm: Peer = {
   },
 };
 
-/** It has no servers over HTTP, so the mock is its child, whose processor time counts. */
+/** This peer has no servers over HTTP, so the mock is its child process, whose processor time is included. */
 const mcpProxy: Peer = {
   name: "mcp-proxy",
   port: 18_110,
@@ -303,7 +303,7 @@ const mcpProxy: Peer = {
 
 export const PEERS: readonly Peer[] = [gwproxy, nginx, envoy, portkey, litellm, mcpProxy];
 
-/** More of ours, measured with it. */
+/** Variants of gwproxy, measured together with it. */
 export const VARIANTS: readonly Peer[] = [
   withRoutes("few-routes", 18_108, 10),
   withRoutes("many-routes", 18_109, 10_000),
@@ -311,7 +311,7 @@ export const VARIANTS: readonly Peer[] = [
   picked,
 ];
 
-/** Nothing in between: what latencies are counted from. */
+/** The mock without a gateway, from which added latencies are computed. */
 export const DIRECT: Pick<Peer, "name" | "port" | "targets"> = {
   name: "direct",
   port: MOCK_PORT,

@@ -1,6 +1,6 @@
 /**
- * What a policy costs: microseconds of processor time that each adds to a request by itself, on the exchange of the data
- * plane and with everything that is remembered over requests remembered. No socket is involved.
+ * Measures policies: microseconds of processor time that each one alone adds to a request, on the exchange of the data
+ * plane and with warm caches. No socket is involved.
  */
 import { hash } from "node:crypto";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
@@ -24,7 +24,7 @@ type UnitInit = NonNullable<MessageInitShape<typeof TrafficUnitSchema>["unit"]>;
 interface Load {
   readonly title: string;
   readonly units: readonly UnitInit[];
-  /** Besides what every request has. */
+  /** Headers of the request besides the common ones. */
   readonly headers?: readonly string[];
   readonly method?: string;
 }
@@ -105,11 +105,11 @@ async function loads(): Promise<Load[]> {
   ];
 }
 
-/** Microseconds per request. */
+/** Returns the microseconds per request. */
 async function cost(chain: readonly Middleware<RoutedExchange>[], load: Load): Promise<number> {
   const headers = [...PLAIN, ...(load.headers ?? [])];
   const method = load.method ?? "GET";
-  // The first request is the one that waits: for a signature, for a password.
+  // The first request fills the caches: it verifies the signature or the password.
   await request(chain, headers, method);
   return microseconds(() => void request(chain, headers, method));
 }

@@ -1,19 +1,20 @@
 /**
- * How long a change takes to reach live traffic: the newest route is asked for on one connection until it answers. While
- * changes come faster than they are seen, those in between are left out; each figure is one change from write to answer.
+ * Measures how long a change takes to reach live traffic: it requests the newest route on one connection until the
+ * response shows the change. When changes come faster, it skips those in between; each figure is the time from the
+ * write of one change to its first response.
  */
 import { Agent, get } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 
 const CHANGE_LIMIT_MS = 30_000;
-/** A question per millisecond is exact enough and leaves the machine to what is measured. */
+/** One request per millisecond is precise enough and leaves the processor to the gateway. */
 const PAUSE_MS = 1;
 
 export interface Written {
   readonly path: string;
-  /** What it answers once the change is in force. */
+  /** Status of the response once the change is in force. */
   readonly status: number;
-  /** By performance.now(). */
+  /** Time of the write, as performance.now() returns it. */
   readonly atMs: number;
 }
 
@@ -25,7 +26,7 @@ export class Probe {
     this.#port = port;
   }
 
-  /** @returns milliseconds from the write to the first answer that shows it. @throws Error when none comes */
+  /** @returns milliseconds from the write to the first response that shows it @throws Error when none does */
   async live({ path, status, atMs }: Written): Promise<number> {
     while ((await this.#statusOf(path)) !== status) {
       if (performance.now() - atMs > CHANGE_LIMIT_MS) throw new Error(`${path} did not become ${status}`);
@@ -34,7 +35,7 @@ export class Probe {
     return performance.now() - atMs;
   }
 
-  /** Follows the newest of what is written until nothing more is. */
+  /** Measures the newest write again and again, until writing is over. */
   async follow(newest: () => Written | undefined, isOver: () => boolean): Promise<number[]> {
     const milliseconds: number[] = [];
     let seen: Written | undefined;

@@ -1,4 +1,4 @@
-/** Child processes of a run: started with a bare environment, waited for, weighed, ended. */
+/** Starts the child processes of a run with a minimal environment, measures their memory, and ends them. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { get } from "node:http";
@@ -13,16 +13,16 @@ export interface Command {
 
 export interface Running {
   readonly pid: number;
-  /** Milliseconds from the start to the first good answer. */
+  /** Milliseconds from the start to the first successful response. */
   readonly startMs: number;
-  /** Memory of the process and everything below it, MiB. */
+  /** Returns the resident memory of the process tree in MiB. */
   residentMiB(): number;
   stop(): Promise<void>;
 }
 
 const STOP_GRACE_MS = 5_000;
 
-/** A run that is interrupted leaves nothing behind that holds its ports. */
+/** Processes to kill when the run is interrupted; they would keep their ports. */
 const alive = new Set<ChildProcess>();
 process.once("exit", () => {
   for (const child of alive) child.kill("SIGKILL");
@@ -31,8 +31,8 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => 
 
 /**
  * Starts a program and waits until `probe` is answered with 200.
- * Programs of others see nothing of this environment but what they need to run: whatever it holds is not for them.
- * @throws Error with the end of its output when it ends or does not answer in time
+ * It gets only the environment variables that it needs, because the others may hold secrets.
+ * @throws Error with the end of its output when it ends or does not respond in time
  */
 export async function start(command: Command, probe: URL, limitMs: number): Promise<Running> {
   if ((await answer(probe)) !== undefined) throw new Error(`port ${probe.port} is taken by another program`);
@@ -65,7 +65,7 @@ export async function start(command: Command, probe: URL, limitMs: number): Prom
   throw new Error(`${command.file} did not serve ${probe.pathname}: ${output.trim()}`);
 }
 
-/** @returns the status, undefined when nobody answered */
+/** @returns the status; undefined without a response */
 function answer(url: URL): Promise<number | undefined> {
   return new Promise((resolve) => {
     const request = get(url, { agent: false, timeout: 2_000 }, (response) => {
@@ -113,7 +113,7 @@ function tree(root: number): number[] {
   return all;
 }
 
-/** Empty for a process that has just ended. */
+/** Returns "" for a process that has just ended. */
 function readProc(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");

@@ -1,11 +1,11 @@
-/** Figures as a table for people and as JSON for comparison with earlier runs. */
+/** Computes medians and percentiles, and prints figures as tables. */
 
-/** The middle one; of an even number the lower of the two in the middle. Undefined without any. */
+/** Returns the lower median; undefined for an empty list. */
 export function median(values: readonly number[]): number | undefined {
   return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)];
 }
 
-/** The smallest value that at least this share of them does not exceed. Undefined without any. */
+/** Returns the smallest value that is not exceeded by at least this share of them; undefined for an empty list. */
 export function percentile(values: readonly number[], share: number): number | undefined {
   return values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(values.length * share) - 1)];
 }
@@ -21,7 +21,7 @@ export function printTable(head: readonly string[], rows: readonly (readonly str
   return `${all.map(line).join("\n")}\n`;
 }
 
-/** Three significant digits are more than a shared machine can tell. */
+/** Prints three significant digits; on a shared machine further ones are noise. */
 export function figure(value: number | undefined): string {
   if (value === undefined) return "–";
   if (value >= 100) return value.toFixed(0);

@@ -1,6 +1,7 @@
 /**
- * What reports cost: microseconds of processor time that the end of a request takes with each, without sockets. Lines
- * go to a writer that takes them all, records to a collector that accepts them at once, so that encoding and batches count.
+ * Measures reports: microseconds of processor time that each adds to the end of a request, without sockets. Log lines
+ * go to a writer that discards them and records to a collector that accepts them at once, so that encoding and batching
+ * are included.
  */
 import { create, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
 import { AccessLogSchema, MetricLabelsSchema, TracingSchema } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -100,7 +101,7 @@ function depsOf(): ReportDeps {
   };
 }
 
-/** Says yes to whatever it gets. */
+/** A collector that accepts every record. */
 class AcceptingCallout implements Callout {
   readonly path = "";
   readonly invalidReason = undefined;

@@ -1,4 +1,4 @@
-/** What a run found: figures by row and column, and the tables made of them. */
+/** The figures of a run by row and column, and the tables that are printed of them. */
 import type { Churned } from "./churn.ts";
 import type { Load } from "./load.ts";
 import { figure, median, printTable } from "./report.ts";
@@ -14,10 +14,10 @@ export interface Results {
   readonly startMs: Map<string, number[]>;
   readonly idleMiB: Map<string, number[]>;
   readonly peakMiB: Map<string, number>;
-  /** What has no figures, and why. */
+  /** Rows and columns without figures, with the reason. */
   readonly missing: Map<string, string>;
   readonly streams: StreamMemory[];
-  /** One, or none. */
+  /** One entry when the row was measured, else none. */
   readonly sessions: SessionFigures[];
   readonly churned: Churned[];
   readonly scaled: Scaled[];
@@ -41,11 +41,14 @@ export function keyOf(row: RowName, column: string): string {
   return `${row} ${column}`;
 }
 
-/** CPU-microseconds, or milliseconds more than without anything in between; "failed" when anything did; undefined for no load. */
+/**
+ * Returns CPU-microseconds, or the milliseconds that the gateway adds; "failed" when a request failed, undefined when
+ * the row was not run.
+ */
 export function valueOf({ loads }: Results, row: Row, column: string): number | "failed" | undefined {
   const own = loads.get(keyOf(row.name, column));
   if (own === undefined) return undefined;
-  // A fast error is no achievement.
+  // Errors may be fast, so a row with errors has no figure.
   if (own.some(({ ok, bad, ioerr }) => ok === 0 || bad + ioerr > 0)) return "failed";
   if (row.measure === "processor") return median(own.map(({ cpu_us_per_req }) => cpu_us_per_req ?? 0));
   const direct = loads.get(keyOf(row.name, "direct")) ?? [];

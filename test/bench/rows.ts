@@ -1,4 +1,4 @@
-/** What is measured: one entry per kind of work. Who can do it, and at which address, stands with each peer. */
+/** The rows of the comparison, one for each kind of request. Each peer lists the rows that it can run (peers.ts). */
 
 export type RowName =
   | "get"
@@ -34,8 +34,8 @@ export type RowName =
   | "added-latency";
 
 /**
- * "processor": CPU-microseconds of the process tree per request, as fast as 16 connections go. The others are
- * milliseconds more than without anything in between, at a rate that keeps nobody busy.
+ * "processor": CPU-microseconds of the process tree per request, with 16 connections at full speed. The others are the
+ * milliseconds that the gateway adds at a low request rate.
  */
 type Measure = "processor" | "first byte" | "whole answer";
 
@@ -44,11 +44,11 @@ export interface Row {
   readonly title: string;
   readonly measure: Measure;
   readonly method: "GET" | "POST";
-  /** Name for bodies.ts. */
+  /** Name of the request body in bodies.ts. */
   readonly body?: string;
-  /** Set when each connection opens an MCP session: the tool that it calls in it, or the method of its requests. */
+  /** The MCP tool or method that is called; each connection then opens a session first. */
   readonly mcp?: string;
-  /** A correct answer contains this text. */
+  /** Text that a correct response contains. */
   readonly expect?: string;
 }
 
@@ -135,7 +135,7 @@ export const ROWS: readonly Row[] = [
   },
 ];
 
-/** Work that is not a load: named like rows on the command line. */
+/** Measurements without a load generator; the command line names them like rows. */
 export const SPECIAL_ROWS = [
   "admission",
   "credentials",

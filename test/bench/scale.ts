@@ -18,10 +18,10 @@ import { start, type Running } from "./process.ts";
 import { figure, percentile, printTable } from "./report.ts";
 
 export interface Scaled {
-  /** Such as "5000 routes". */
+  /** Title such as "5000 routes". */
   readonly title: string;
   readonly routes: number;
-  /** By the names of SCALE_FIGURES. */
+  /** Figures by their names in SCALE_FIGURES. */
   readonly figures: Readonly<Partial<Record<Figure, number>>>;
 }
 
@@ -44,13 +44,13 @@ export type Figure = keyof typeof SCALE_FIGURES;
 const [CLUSTER_PORT, XDS_PORT, HEALTH_PORT] = [18_131, 18_132, 18_133] as const;
 const START_LIMIT_MS = 300_000;
 const EDITS = 100;
-/** Requests to the API server that are on their way at one time. */
+/** Concurrent requests to the API server. */
 const IN_FLIGHT = 32;
 const GATEWAYS = 200;
 const LISTENER_SETS = 2_500;
 const ROUTES_OF_LISTENER_SET = 16;
 const CHURN = { seconds: 10, perSecond: 50 } as const;
-/** The API server counts no write for this long: the controller has nothing left to do. */
+/** Time without a write after which the controller is taken to be finished. */
 const QUIET_MS = 3_000;
 
 const GATEWAY_API = "/apis/gateway.networking.k8s.io/v1/namespaces/default";
@@ -65,7 +65,7 @@ export async function measureScale(main: string, sizes: readonly number[]): Prom
   }
   const sets = `${LISTENER_SETS} ListenerSets`;
   const all = LISTENER_SETS * ROUTES_OF_LISTENER_SET;
-  // The long one runs only where as many routes are asked for.
+  // The longest run is skipped unless a run of that many routes is requested.
   if (sizes.some((size) => size >= all))
     scaled.push({ title: sets, routes: all, figures: await inCluster(sets, (cluster) => ofSets(main, cluster)) });
   const gateways = `${GATEWAYS} Gateways`;
@@ -103,7 +103,7 @@ class Cluster {
     await Promise.all(Array.from({ length: IN_FLIGHT }, work));
   }
 
-  /** Writes that the API server has answered with success, of statuses or of everything else but leases. */
+  /** Returns the number of successful writes: of statuses, or of all other objects except leases and events. */
   async writes(of: "statuses" | "objects"): Promise<number> {
     const text = await this.server.kubectl(["get", "--raw", "/metrics"]);
     let sum = 0;
@@ -117,7 +117,7 @@ class Cluster {
     return sum;
   }
 
-  /** Resolves when the API server has counted no write for a while. @returns milliseconds until the last one */
+  /** Resolves when the API server has counted no write for QUIET_MS. @returns milliseconds until the last write */
   async quiet(): Promise<number> {
     const began = performance.now();
     let [last, at] = [-1, began];
@@ -158,7 +158,7 @@ async function inCluster(title: string, work: (cluster: Cluster) => Promise<Figu
   try {
     await defineGatewayKinds(server);
     await defineOurKinds(server);
-    // The controller's lease lives there.
+    // The controller keeps its lease in this namespace.
     await server.kubectl(["create", "namespace", "gwproxy-system"]);
     return await work(cluster);
   } finally {
@@ -205,7 +205,7 @@ async function ofSets(main: string, cluster: Cluster): Promise<Figures> {
   return ofStarts(main, cluster, routes.length + sets.length, "/last");
 }
 
-/** The controller starts and writes statuses, a data plane starts, and the controller starts once more. */
+/** Measures a first start of the controller, which writes statuses, the start of a data plane, and a second start. */
 async function ofStarts(main: string, cluster: Cluster, objects: number, lastPath: string): Promise<Figures> {
   cluster.say("the controller starts");
   const before = await cluster.writes("statuses");
@@ -214,7 +214,7 @@ async function ofStarts(main: string, cluster: Cluster, objects: number, lastPat
   const writesPerRoute = ((await cluster.writes("statuses")) - before) / objects;
   cluster.say("a data plane starts");
   const plane = await cluster.startPlane(main, lastPath);
-  // Its acknowledgements change statuses once.
+  // The acknowledgements of the data plane change statuses once.
   await cluster.quiet();
   await first.stop();
   cluster.say("the controller starts again");
@@ -297,12 +297,12 @@ async function ofGateways(main: string, cluster: Cluster): Promise<Figures> {
     body: [listener],
   });
   await cluster.quiet();
-  // One write is the edit itself.
+  // One of the writes is the edit itself.
   const editWrites = (await cluster.writes("objects")) - before - 1;
   return { deployedMs, editWrites, controllerMiB: controller.residentMiB() };
 }
 
-/** Time of the processor that a process has used, of all its threads; a tick of the kernel is 10 ms. */
+/** Returns the processor time of all threads of a process; one tick of the kernel is 10 ms. */
 function cpuMs(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

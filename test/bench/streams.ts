@@ -1,7 +1,7 @@
 /**
- * What an open stream takes: one process holds 1,000 of them and another one 2,000, the mock sends an event to all of
- * them every so often, and resident memory after a full collection is compared. What the engine takes once, such as the
- * space for new objects, is in both.
+ * Measures the memory of an open stream: one process holds 1,000 streams and another one 2,000, and the mock sends
+ * events on all of them. The difference of resident memory after a full garbage collection leaves out what the engine
+ * allocates once, such as the young generation.
  */
 import { Agent, request, type IncomingMessage } from "node:http";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ export type StreamKind = "same format" | "translated" | "guarded";
 export interface StreamMemory {
   readonly kind: StreamKind;
   readonly kibEach: number;
-  /** Objects on the heap alone. */
+  /** KiB of objects on the JavaScript heap. */
   readonly heapKibEach: number;
 }
 
@@ -40,9 +40,9 @@ const INSPECTOR_PORT = 18_113;
 const STREAMS = 1_000;
 const AT_ONCE = 50;
 const HELD_MS = 200;
-/** An event of each stream; a stream has 103 of them, so that it lasts 41 s. */
+/** Interval between two events of a stream, which has 103 events and thus lasts 41 s. */
 const INTERVAL_MS = 400;
-/** About 50 events. */
+/** Age of the streams at the measurement, about 50 events. */
 const AGE_MS = 20_000;
 
 export async function measureStreams({ mock }: Tools, folder: string): Promise<StreamMemory[]> {
@@ -71,7 +71,7 @@ interface Weight {
   readonly resident: number;
 }
 
-/** @returns MiB of a process that holds so many streams. @throws Error when one of them fails or ends before */
+/** @returns MiB of a process that holds this many streams @throws Error when a stream fails or ends too early */
 async function weighStreams({ kind, path, body }: Kind, count: number, folder: string): Promise<Weight> {
   const files = ["backends", "routes", "policies", "llm"];
   const command = await upWith(folder, PORT, { files, upstream: MOCK_PORT });
@@ -90,7 +90,7 @@ async function weighStreams({ kind, path, body }: Kind, count: number, folder: s
     for (let at = 0; at < count; at += AT_ONCE) {
       const some = Array.from({ length: AT_ONCE }, openStream);
       streams.push(...some);
-      // A guard holds back the head with the first events.
+      // A guard holds the response head back together with the first events.
       await (kind === "guarded" ? delay(HELD_MS) : Promise.all(some));
     }
     const opened = Promise.all(streams);
@@ -98,7 +98,7 @@ async function weighStreams({ kind, path, body }: Kind, count: number, folder: s
     await delay(AGE_MS);
     const heap = await heapMiB(INSPECTOR_PORT);
     const resident = running.residentMiB();
-    // Heads that are still held back have not failed.
+    // A response head that is still held back is not a failure.
     await Promise.race([opened, delay(0)]);
     if (ended > 0) throw new Error(`${ended} streams ended before they were weighed: the machine is too busy`);
     return { heap, resident };
@@ -108,12 +108,12 @@ async function weighStreams({ kind, path, body }: Kind, count: number, folder: s
   }
 }
 
-/** Resolves with the head of the answer. @throws Error for a status other than 200 */
+/** Resolves with the response head. @throws Error for a status other than 200 */
 function ask(agent: Agent, path: string, body: Buffer): Promise<IncomingMessage> {
   const headers = { "content-type": "application/json", "content-length": body.length };
   return new Promise((resolve, reject) => {
     const sent = request({ host: "127.0.0.1", port: PORT, path, method: "POST", agent, headers }, (response) => {
-      // The end of the measurement cuts streams that are still open.
+      // The end of the measurement breaks streams that are still open.
       response.on("error", () => undefined);
       if (response.statusCode === 200) resolve(response);
       else reject(new Error(`${path} answers ${response.statusCode}`));
