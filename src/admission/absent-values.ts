@@ -1,8 +1,9 @@
 /**
- * Warns about expressions that decide on a request and fail when a header, a claim or a parameter is missing: rules of
- * a Deny, and conditions of extAuth and rateLimit. semantics.ts uses it. Such an expression fails closed, which is
- * rarely what the user meant.
- * Refuses rules of a Deny that read a variable which never has a value.
+ * Checks expressions that deny requests for values that may be missing. semantics.ts uses it.
+ *
+ * Rules of a Deny, and conditions of extAuth and rateLimit, fail closed when a header, a claim or a parameter that they
+ * read is missing, which users rarely expect: they get a warning. A rule of a Deny that reads a variable which never
+ * has a value is an error.
  */
 import { findAbsentReads } from "../cel/absent-reads.ts";
 import { compileExpression } from "../cel/compile/compile-expression.ts";
@@ -15,11 +16,11 @@ import { print } from "./print.ts";
 import type { Violation } from "./violation.ts";
 
 /**
- * Variables that the type knows and that nothing sets. A rule of a Deny that reads one denies every request, or none when
- * it asks for it first. Before routing the authorization runs before all that writes `extproc` and `metadata`; after routing it
- * may find what an earlier phase wrote there.
+ * Variables that expressions may name but that never have a value where a Deny reads them. Such a rule denies every
+ * request, or none when it tests the variable with has(). In the phase PreRouting authorization runs before the
+ * policies that write `extproc` and `metadata`; after routing it can read what they wrote before routing.
  */
-const NEVER: readonly { readonly read: string; readonly only?: "PreRouting" }[] = [
+const NEVER_SET: readonly { readonly read: string; readonly only?: "PreRouting" }[] = [
   { read: "source.unverifiedWorkload" },
   { read: "extproc", only: "PreRouting" },
   { read: "metadata", only: "PreRouting" },
@@ -32,21 +33,21 @@ export function* absentValueViolations(object: unknown, places: readonly Express
     const { path } = place;
     const isEarly = phase?.text === "PreRouting" && path[1] === "traffic";
     if (!isCondition(path))
-      for (const { path: at, text } of denyRules(object, path)) yield* neverThere(at, text, place, isEarly);
+      for (const { path: at, text } of denyRules(object, path)) yield* neverSetViolations(at, text, place, isEarly);
     const consequence = isCondition(path) ? "and its branch is chosen" : "and the request is denied";
     for (const { path: at, text } of isCondition(path) ? textsAt(object, path) : denyRules(object, path))
       yield* warnings(at, text, place, consequence);
   }
 }
 
-function* neverThere(
+function* neverSetViolations(
   path: string,
   text: string,
   { environment }: ExpressionPlace,
   isEarly: boolean,
 ): Generator<Violation> {
   const reads = readsOf(text, environment);
-  for (const { read, only } of NEVER) {
+  for (const { read, only } of NEVER_SET) {
     if (!reads.has(read) || (only !== undefined && !isEarly)) continue;
     const when = only === undefined ? "" : ` in the phase ${only}`;
     const message = `Invalid value: ${print(text)}: reads ${read}, which never has a value here${when}: the rule denies every request, or none`;
@@ -58,7 +59,10 @@ function* neverThere(
   }
 }
 
-/** Variables and their fields that an expression reads; none of one that does not compile, which is an error of its own. */
+/**
+ * Returns the variables and fields that an expression reads; none when it does not compile, which expressions.ts
+ * reports.
+ */
 function readsOf(text: string, environment: ExpressionPlace["environment"]): ReadonlySet<string> {
   try {
     const { roots, attributes } = compileExpression(text, environmentOf(environment)).reads;

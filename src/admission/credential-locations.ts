@@ -1,24 +1,24 @@
 /**
- * Credential locations that get in each other's way. Of two kinds of authentication that read one place the first takes
- * its credential out or refuses that of the other, so that no request passes both; of two credentials that are written to
- * one place the later one replaces the earlier one. Neither can be meant.
+ * Finds conflicts of credential locations; semantics.ts uses it. When two kinds of authentication read one place, the
+ * first one removes its credential or refuses that of the other, so no request can pass both. When two credentials are
+ * written to one place, the later one replaces the earlier one.
  */
 import { REFS } from "../../generated/refs.ts";
 import { violation } from "./messages.ts";
 import { memberOf, valuesAt } from "./paths.ts";
 import type { Violation } from "./violation.ts";
 
-/** A place in a request, comparable: header names without case, the rest as it is written. */
+/** A place in a request in comparable form: header names in lower case, other names as written. */
 interface CredentialLocation {
   readonly kind: "header" | "queryParameter" | "cookie" | "expression";
   readonly name: string;
-  /** In small letters; only of a header. */
+  /** In lower case; "" for other kinds than a header. */
   readonly prefix: string;
 }
 
 const TRAFFIC = ["spec", "traffic"];
 
-/** In the order of execution, with the scheme that each reads where it names no location. */
+/** The kinds of authentication in order of execution, each with the scheme that it reads by default. */
 const AUTHENTICATION = [
   ["jwtAuthentication", "bearer "],
   ["basicAuthentication", "basic "],
@@ -36,7 +36,10 @@ export function* credentialLocationViolations(groupKind: string, object: unknown
     for (const { path, value } of valuesAt(object, block)) yield* writtenTwice(path, value);
 }
 
-/** The schema knows them: where `credentials[].secretRef` refers to a Secret there is a list of credentials. */
+/**
+ * Returns the paths of all `auth` blocks: the schema has a list of credentials wherever `credentials[].secretRef`
+ * exists.
+ */
 function authBlocks(groupKind: string): readonly (readonly string[])[] {
   return (REFS[groupKind] ?? [])
     .map(({ path }) => path)
@@ -50,13 +53,13 @@ function* readTwice(path: string, traffic: unknown): Generator<Violation> {
     const block = memberOf(traffic, field);
     if (block === undefined) continue;
     const location = locationOf(memberOf(block, "location")) ?? { ...AUTHORIZATION, prefix: scheme };
-    const rival = earlier.find((other) => isSameCredential(other.location, location));
-    if (rival !== undefined) {
+    const conflict = earlier.find((other) => isSameCredential(other.location, location));
+    if (conflict !== undefined) {
       const at = memberOf(block, "location") === undefined ? `${path}.${field}` : `${path}.${field}.location`;
-      const message = `Duplicate value: ${describe(location)}: ${rival.field} reads its credential there, so that no request passes both`;
+      const message = `Duplicate value: ${describe(location)}: ${conflict.field} reads its credential there, so that no request passes both`;
       yield violation(at, "FieldValueDuplicate", message, `in ${field}.location ${NEXT}`);
     }
-    // What a permissive kind does not know it leaves to the next one.
+    // A permissive kind passes credentials that it does not know on to the next one.
     if (memberOf(block, "mode") !== "Permissive") earlier.push({ field, location });
   }
 }
