@@ -38,7 +38,7 @@ export interface McpServiceCollections {
   readonly namespaces: Readable<KubeObject>;
 }
 
-/** What a selector says, with every member read. */
+/** The selectors of a target in the form that they are matched with. */
 interface Selectors {
   readonly namespaces: LabelSelector | undefined;
   readonly services: LabelSelector;
@@ -48,12 +48,12 @@ const STREAMABLE_HTTP = "gwproxy.dev/mcp";
 const LEGACY_SSE = "gwproxy.dev/mcp-sse";
 const TARGET_NAME = "gwproxy.dev/mcp-target-name";
 const PATH = "gwproxy.dev/mcp-path";
-/** Index value of all Services, for selectors of namespaces. */
+/** Key under which the index holds every Service, for selectors that span namespaces. */
 const EVERYWHERE = "*";
-/** A section name: it stands in front of names and URIs that clients see. */
+/** The form of a target name, which prefixes the names and URIs that clients see. */
 const SECTION_NAME = /^[a-z0-9]+(?:(?:-+|[.])[a-z0-9]+)*$/;
 const LONGEST_NAME = 253;
-/** Targets that one selector may find: each session and each list asks all of them. */
+/** Limit of the targets that one selector finds, because each session and each list calls all of them. */
 const MAX_SELECTED = 128;
 const OPERATORS: ReadonlySet<string> = new Set(["In", "NotIn", "Exists", "DoesNotExist"]);
 

@@ -58,8 +58,8 @@ export function resolveBackend(
   { services, backends, pools, grants, grantMode }: BackendCollections,
   read: Read,
 ): string | ConditionError {
-  // A GwBackend and an InferencePool have ports of their own, so a port in the reference is ignored. It is read here all the same, because an
-  // unread field is reported as unsupported.
+  // A GwBackend and an InferencePool have ports of their own, so a port in the reference is ignored. It is read here
+  // all the same, because an unread field is reported as unsupported.
   const { port: namedPort } = ref;
   const target = {
     group: ref.group ?? "",

@@ -1,6 +1,6 @@
 /**
- * Finds the GwPolicies that target a Service, GwBackend or InferencePool directly, in order of precedence. The visibility
- * of destinations and remote JWKS use it.
+ * Finds the GwPolicies that target a Service, GwBackend or InferencePool directly, in order of precedence. The
+ * visibility of destinations and remote JWKS use it.
  */
 import type { GwPolicy } from "../../../generated/types/policy.ts";
 import { createdAtMs } from "../../api/refs.ts";

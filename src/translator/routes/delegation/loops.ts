@@ -1,7 +1,7 @@
 /**
- * Finds delegations that lead back to a route, for the status of the route that closes the loop. `declare.ts` uses it.
- * The data plane refuses only the requests that would go round (`src/proxy/router/delegation.ts`): other rules of the
- * same routes serve, so that no resource depends on what is found here.
+ * Finds cycles of delegation, for the status of the route that closes the loop. `declare.ts` uses it. No resource depends
+ * on them: the data plane itself refuses requests that follow a cycle (`src/proxy/router/delegation.ts`), and the other
+ * rules of the same routes serve.
  */
 import type { Readable } from "../../../lib/collections/collection.ts";
 import type { Read } from "../../../lib/collections/graph.ts";
@@ -13,13 +13,13 @@ import type { RouteOutline } from "./outline.ts";
 export interface LoopContext {
   readonly outlines: Readable<RouteOutline>;
   readonly memberships: Readable<Memberships>;
-  /** Members that delegate themselves, by group. Others cannot be part of a loop. */
+  /** Members that delegate as well, by group. Only they can be part of a loop. */
   readonly delegatingMembers: ReadableGroups;
   /** Listeners that each route is attached to by itself. */
   readonly attachments: Readable<readonly ParentView[]>;
 }
 
-/** The ways back, such as ["a/one", "b/two", "a/one"], by the group through which the loop closes. */
+/** Loops such as ["a/one", "b/two", "a/one"], by the group through which they close. */
 export type Loops = Readonly<Record<string, readonly string[]>>;
 
 /** @returns undefined when no delegation of the route closes a loop */
@@ -31,36 +31,36 @@ export function findLoops(
 ): Loops | undefined {
   const loops: Record<string, readonly string[]> = {};
   for (const { group } of children) {
-    const way = read
+    const chain = read
       .members(context.delegatingMembers, group)
       .filter((member) => isEntered(member, key, context, read))
-      .map((member) => wayBetween(member, key, context, read))
+      .map((member) => chainBetween(member, key, context, read))
       .find((found) => found !== undefined);
-    if (way !== undefined) loops[group] = [key, ...way];
+    if (chain !== undefined) loops[group] = [key, ...chain];
   }
   return Object.keys(loops).length === 0 ? undefined : loops;
 }
 
-/** Returns the routes on a shortest way down from one route to another, or undefined when there is none. */
-function wayBetween(
+/** Returns a shortest chain of delegation from one route to another (breadth-first search); undefined without one. */
+function chainBetween(
   from: string,
   to: string,
   { outlines, delegatingMembers }: LoopContext,
   read: Read,
 ): string[] | undefined {
-  const ways = new Map([[from, [from]]]);
-  for (const [key, way] of ways) {
-    if (key === to) return way;
+  const chains = new Map([[from, [from]]]);
+  for (const [key, chain] of chains) {
+    if (key === to) return chain;
     for (const { group } of read.get(outlines, key)?.children ?? [])
       for (const member of read.members(delegatingMembers, group))
-        if (!ways.has(member)) ways.set(member, [...way, member]);
+        if (!chains.has(member)) chains.set(member, [...chain, member]);
   }
   return undefined;
 }
 
 /**
- * Tells whether requests come to a route before they come to another one. A loop closes where it returns to the route
- * through which it was entered; one that no listener leads to closes at each of its routes.
+ * Tells whether requests can reach a route without passing through another one. A loop closes at the route through which
+ * requests enter it; a loop that no listener leads to closes at each of its routes.
  */
 function isEntered(key: string, other: string, context: LoopContext, read: Read): boolean {
   return key === other || isServed(key, other, context, read) || !isServed(other, undefined, context, read);
