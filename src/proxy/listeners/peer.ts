@@ -112,19 +112,19 @@ export function peerOf(
   const gone = socket.remoteAddress === undefined || socket.remotePort === undefined;
   const rawAddress = gone ? UNKNOWN : plain(socket.remoteAddress);
   const rawPort = gone ? 0 : socket.remotePort;
-  const said = preambles.of(socket);
-  const { address, port } = said?.client ?? { address: rawAddress, port: rawPort };
+  const preamble = preambles.of(socket);
+  const { address, port } = preamble?.client ?? { address: rawAddress, port: rawPort };
   const ends: ConnectionInfo = {
     address: plain(address),
     port,
     rawAddress,
     rawPort,
     localAddress: plain(localAddress),
-    localPort: said?.connect?.port ?? localPort,
+    localPort: preamble?.connect?.port ?? localPort,
     serverName: secure === undefined ? sniffed || undefined : secure.servername || "",
     // Read it now: the access log needs the certificate after the socket is destroyed, which drops it.
     certificate: secure === undefined ? undefined : clientCertificateOf(secure),
-    connectHeaders: said?.connect?.headers,
+    connectHeaders: preamble?.connect?.headers,
   };
   return new Peer(ends, env, frontend.trusts(ends.address));
 }

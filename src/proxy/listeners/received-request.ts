@@ -168,15 +168,15 @@ function schemeOf({ serverName }: Peer): "http" | "https" {
 }
 
 /** Keeps the x-forwarded-* headers of a trusted peer and adds the missing ones. */
-function pushForwarding(raw: string[], said: readonly string[] | undefined, peer: Peer, host: string): void {
+function pushForwarding(raw: string[], received: readonly string[] | undefined, peer: Peer, host: string): void {
   const scheme = schemeOf(peer);
   const { localPort: port } = peer;
-  if (said === undefined || said.length === 0) {
+  if (received === undefined || received.length === 0) {
     raw.push("x-forwarded-proto", scheme, "x-forwarded-host", host, "x-forwarded-port", port);
     return;
   }
-  raw.push(...said);
-  const names = said.filter((_text, at) => at % 2 === 0);
+  raw.push(...received);
+  const names = received.filter((_text, at) => at % 2 === 0);
   if (!names.includes("x-forwarded-proto")) raw.push("x-forwarded-proto", scheme);
   if (!names.includes("x-forwarded-host")) raw.push("x-forwarded-host", host);
   if (!names.includes("x-forwarded-port")) raw.push("x-forwarded-port", port);

@@ -57,7 +57,7 @@ export interface Acceptor {
   /** Takes a connection from the network, which begins with the preamble that the Bind expects. */
   accept(socket: Socket): void;
   /** Takes a connection that came through a tunnel, so its preamble has been read already. @param socket paused */
-  enter(socket: Socket, said: ConnectionPreamble): void;
+  enter(socket: Socket, preamble: ConnectionPreamble): void;
 }
 
 /** A load balancer writes the PROXY header as soon as it connects, so a short limit is enough. */
@@ -73,8 +73,8 @@ export function acceptorOf(protocol: Protocol, parts: AcceptorParts): Acceptor {
       else if (proxyProtocol === undefined) serve(socket);
       else acceptProxyHeader(socket, proxyProtocol, parts, serve);
     },
-    enter(socket, said) {
-      parts.preambles.note(socket, said);
+    enter(socket, preamble) {
+      parts.preambles.note(socket, preamble);
       serve(socket);
     },
   };
@@ -99,15 +99,15 @@ function acceptTunnel(socket: Socket, parts: AcceptorParts, own: Acceptor): void
       if (passes.length > 0 && isLoop(passes.join(", "), parts.replica)) return refuse(new ProxyError("loop_detected"));
       const bind = parts.bindOf(port);
       if (bind === undefined) return refuse(new ProxyError("bind_not_found"));
-      const said = { connect: { port, headers } };
+      const preamble = { connect: { port, headers } };
       if (bind !== own) {
         // Each Bind enforces its own networkAuthorization: the target Bind checks later, so check this one here.
-        parts.preambles.note(socket, said);
+        parts.preambles.note(socket, preamble);
         if (!isAdmitted(socket, parts)) return;
       }
       socket.read(bytes);
       socket.write(`HTTP/1.1 200 OK\r\nx-request-id: ${randomUUID()}\r\n\r\n`, "latin1");
-      bind.enter(socket, said);
+      bind.enter(socket, preamble);
     },
     headTimeoutMs,
   );

@@ -22,7 +22,7 @@ export class ResetFloodGuard {
   reset(nowMs: number): boolean {
     this.#turn(nowMs);
     this.#resets++;
-    return this.#bearable;
+    return this.#isTolerable;
   }
 
   /** Counts a request that got its response. */
@@ -35,13 +35,13 @@ export class ResetFloodGuard {
   idleFrame(nowMs: number): boolean {
     this.#turn(nowMs);
     this.#idleFrames++;
-    return this.#bearable;
+    return this.#isTolerable;
   }
 
   /**
    * Tolerates many resets from a client that completes at least as many requests, such as a video player that seeks.
    */
-  get #bearable(): boolean {
+  get #isTolerable(): boolean {
     if (this.#idleFrames > MAX_IDLE_FRAMES) return false;
     return this.#resets <= MAX_RESETS || this.#answered >= this.#resets;
   }

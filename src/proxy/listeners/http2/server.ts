@@ -202,9 +202,9 @@ class Connection implements Host {
     this.#keep(this.#resetGuard.idleFrame(performance.now()));
   }
 
-  #keep(bearable: boolean): void {
+  #keep(isTolerable: boolean): void {
     const session = this.#session;
-    if (bearable || session.destroyed) return;
+    if (isTolerable || session.destroyed) return;
     const reason = new Error(`${this.#peer.address} asks for work and throws it away`);
     session.destroy(reason, constants.NGHTTP2_ENHANCE_YOUR_CALM);
   }

@@ -22,19 +22,19 @@ export interface ConnectionPreamble {
 }
 
 export class ConnectionPreambles {
-  readonly #said = new Map<string, ConnectionPreamble>();
+  readonly #preambles = new Map<string, ConnectionPreamble>();
 
-  note(socket: Socket, said: ConnectionPreamble): void {
+  note(socket: Socket, preamble: ConnectionPreamble): void {
     const key = socketKey(socket);
-    this.#said.set(key, said);
+    this.#preambles.set(key, preamble);
     socket.on("close", () => {
       // A client may reconnect from the same port at once, so delete only the entry of this connection.
-      if (this.#said.get(key) === said) this.#said.delete(key);
+      if (this.#preambles.get(key) === preamble) this.#preambles.delete(key);
     });
   }
 
   of(socket: Socket): ConnectionPreamble | undefined {
-    return this.#said.size === 0 ? undefined : this.#said.get(socketKey(socket));
+    return this.#preambles.size === 0 ? undefined : this.#preambles.get(socketKey(socket));
   }
 }
 
