@@ -47,7 +47,7 @@ function computePower(bytes: number): number {
   return power;
 }
 
-/** Multiplies modulo the generator. There are no branches, which the processor could not foresee. */
+/** Multiplies modulo the generator. It has no branches, because the processor could not predict them. */
 function multiply(a: number, b: number): number {
   let product = 0;
   let left = a;

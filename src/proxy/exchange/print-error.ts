@@ -1,6 +1,6 @@
 /**
- * Prints an error of the proxy as a response: plain text, its own JSON, or a trailers-only status for gRPC clients. Listeners use it
- * before there is an exchange, pipeline/error-reply.ts for the others.
+ * Prints an error of the proxy as a response: plain text, its own JSON, or a trailers-only status for gRPC clients.
+ * Listeners use it before there is an exchange, pipeline/error-reply.ts for the others.
  */
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError, PROXY_ERRORS } from "./errors.ts";

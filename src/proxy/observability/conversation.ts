@@ -31,16 +31,16 @@ export function hasConversation({
 export function addConversation(exchange: ReportedExchange): void {
   const root = exchange.root("llm");
   if (!isRecord(root)) return;
-  const said: Record<string, unknown> = {};
+  const conversation: Record<string, unknown> = {};
   const request = Buffer.isBuffer(exchange.requestBody) ? parseObject(exchange.requestBody) : undefined;
-  if (request !== undefined) said["prompt"] = listOf(request["messages"]).map(turnOf);
+  if (request !== undefined) conversation["prompt"] = listOf(request["messages"]).map(turnOf);
   const answer = exchange.keptReply;
   const choices = answer === undefined ? [] : choicesOf(answer);
   if (choices.length > 0) {
-    said["completion"] = choices.map(({ text }) => text);
-    said["toolCalls"] = choices.flatMap(({ calls }) => calls);
+    conversation["completion"] = choices.map(({ text }) => text);
+    conversation["toolCalls"] = choices.flatMap(({ calls }) => calls);
   }
-  exchange.setRoot("llm", { ...root, ...said });
+  exchange.setRoot("llm", { ...root, ...conversation });
 }
 
 function turnOf(message: JsonObject[string]): Record<string, unknown> {
@@ -91,9 +91,9 @@ function addChoices(answer: JsonObject, part: "message" | "delta", choices: Choi
     const index = indexOf(choice, at);
     if (choice === undefined || index === undefined) continue;
     const known = (choices[index] ??= { text: "", calls: [] });
-    const said = objectOf(choice[part]);
-    known.text += stringOf(said?.["content"]) ?? "";
-    addCalls(listOf(said?.["tool_calls"]), known.calls);
+    const message = objectOf(choice[part]);
+    known.text += stringOf(message?.["content"]) ?? "";
+    addCalls(listOf(message?.["tool_calls"]), known.calls);
   }
 }
 

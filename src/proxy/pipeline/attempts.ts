@@ -101,7 +101,7 @@ async function wantsAnother(outcome: Outcome, plan: RetryPlan): Promise<boolean>
   const { error } = outcome;
   if (!(error instanceof ProxyError)) return false;
   if (RETRIABLE.has(error.code)) return true;
-  // The answer of a model that cannot be used is one with this status.
+  // A model's response that cannot be used counts as a response with the status of its error.
   const unusable = { status: error.status, headers: new HeaderList(), body: null, upstream: true };
   return error.code === "llm_response_invalid" && plan.wants(unusable);
 }

@@ -1,6 +1,7 @@
 /**
- * The one implementation of ReportedExchange, and with it of Exchange and RoutedExchange: the request that arrived on an HTTP listener and the state that the data
- * plane adds to it. ActiveRequest creates it, and a mirror creates one for each copy.
+ * The one implementation of ReportedExchange, and with it of Exchange and RoutedExchange: the request that arrived on
+ * an HTTP listener and the state that the data plane adds to it. ActiveRequest creates it, and a mirror creates one for
+ * each copy.
  *
  * One object lives as long as its request, so parts that most requests do not need are created on first use: queued
  * headers, log fields, expression roots, the second abort target. Two calls end it. `abort` gives up the work in

@@ -75,7 +75,7 @@ function compileVerifier(
 
   async function ask(digest: string, { username, password }: Credential, source: string): Promise<Verdict> {
     const known = hashes.get(username);
-    const passwordHash = known ?? somebodys(hash("sha256", salt + username, "buffer"), users);
+    const passwordHash = known ?? hashOfSomeUser(hash("sha256", salt + username, "buffer"), users);
     const fits = await passwords.check(password, passwordHash, { group: owner, source });
     if (fits === "overloaded") throw new ProxyError("basic_overloaded");
     const verdict = fits && known !== undefined ? { username } : NOBODY;
@@ -104,7 +104,7 @@ function compileVerifier(
 /**
  * Selects the hash that an unknown user is checked against. One name always gets the same hash, as a real user would.
  */
-function somebodys(digest: Buffer, users: readonly (readonly [string, string])[]): string {
+function hashOfSomeUser(digest: Buffer, users: readonly (readonly [string, string])[]): string {
   const at = digest.readUInt32BE(0) % users.length;
   return users[at]?.[1] ?? "";
 }

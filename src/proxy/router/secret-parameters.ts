@@ -1,7 +1,8 @@
 /**
  * The query parameters that hold credentials, by Bind: those that a credential location of any policy names on its
- * Gateway, its listeners, their routes or a backend. The access log and traces mask them in every request of the Bind, because a
- * request may be refused before the policy runs, or match no route, and then it is unknown which policy was meant.
+ * Gateway, its listeners, their routes or a backend. The access log and traces mask them in every request of the Bind,
+ * because a request may be refused before the policy runs, or match no route, and then it is unknown which policy was
+ * meant.
  */
 import type { ListenerTable } from "./listener-table.ts";
 import type { PolicySet } from "../policies/policy-set.ts";

@@ -46,7 +46,7 @@ const ONE_WRITE_BYTES = 65_536;
 const BLOCK_FROM_BYTES = 8_192;
 
 export class Http1Call implements BodyStream, BodySink, Abortable {
-  /** Without its body, when that was in memory and an answer has begun, which may last for minutes. */
+  /** Its buffered body is dropped once the response has begun, because a response may stream for minutes. */
   request: UpstreamRequest;
   readonly #dialer: Dialer;
   readonly #settle: Settle;

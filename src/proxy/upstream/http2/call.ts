@@ -35,7 +35,7 @@ export interface StreamSource {
 }
 
 export class Http2Call implements BodyStream, BodySink, Abortable {
-  /** Without its body, when that was in memory and an answer has begun, which may last for minutes. */
+  /** Its buffered body is dropped once the response has begun, because a response may stream for minutes. */
   request: UpstreamRequest;
   readonly #source: StreamSource;
   readonly #settle: Settle;
