@@ -3,12 +3,13 @@
  * under that name.
  */
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import {
   ElicitRequestSchema,
+  ListPromptsRequestSchema,
   ListRootsRequestSchema,
   ListToolsRequestSchema,
   LoggingMessageNotificationSchema,
@@ -21,14 +22,15 @@ import { documents, GATEWAY, route, startGateway, type TestGateway } from "../..
 import { expectEvent } from "../../support/proofs/expect-event.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { startMcpServer, type McpServerOptions, type TestMcpServer } from "../../support/servers/mcp-server.ts";
+import { startScripted } from "../../support/servers/scripted-server.ts";
 
-type Servers = Readonly<Record<string, TestMcpServer>>;
+type Servers = Readonly<Record<string, Pick<TestMcpServer, "port">>>;
 
 function startServers(
   context: ProofContext,
   names: readonly string[],
   optionsOf: (name: string) => McpServerOptions = () => ({}),
-): Promise<Servers> {
+): Promise<Readonly<Record<string, TestMcpServer>>> {
   return Promise.all(
     names.map(async (name) => [name, await startMcpServer(context, { name, ...optionsOf(name) })] as const),
   ).then(Object.fromEntries<TestMcpServer>);
@@ -237,6 +239,45 @@ test("questions of several servers at once get their own answers", async (contex
     [[{ type: "text", text: "alpha: accept" }], [{ type: "text", text: "beta: decline" }]],
   );
 });
+
+test("names are looked for in several lists of one session at once", async (context) => {
+  const asked = { tools: Promise.withResolvers<void>(), prompts: Promise.withResolvers<void>() };
+  const both = Promise.all([asked.tools.promise, asked.prompts.promise]);
+  // Each list waits until the other one has been asked for.
+  const configure = (server: McpServer): void => {
+    server.server.setRequestHandler(ListToolsRequestSchema, async () => {
+      asked.tools.resolve();
+      await both;
+      return { tools: [{ name: "echo", inputSchema: { type: "object" as const } }] };
+    });
+    server.server.setRequestHandler(ListPromptsRequestSchema, async () => {
+      asked.prompts.resolve();
+      await both;
+      return { prompts: [{ name: "greet" }] };
+    });
+  };
+  const other = startScripted(context, ({ body }, response) => answerWithNothing(body, response));
+  const servers = { ...(await startServers(context, ["alpha"], () => ({ configure }))), other: await other };
+  const { client } = await connectMcp(context, `${(await startMcp(context, servers, "prefixMode: Never")).url()}/mcp`);
+  const [echoed, greeting] = await Promise.all([
+    client.callTool({ name: "echo", arguments: { text: "x" } }),
+    client.getPrompt({ name: "greet", arguments: { who: "you" } }),
+  ]);
+  assert.deepEqual(echoed.content, [{ type: "text", text: "alpha: x" }]);
+  assert.equal(greeting.messages.length, 1);
+});
+
+/** Answers as a server without tools and prompts. */
+function answerWithNothing(body: unknown, response: ServerResponse): void {
+  const { id, method } = (body ?? {}) as { readonly id?: unknown; readonly method?: string };
+  if (id === undefined) return void response.writeHead(body === undefined ? 405 : 202).end();
+  const introduction = { protocolVersion: "2025-11-25", capabilities: {}, serverInfo: { name: "s", version: "1" } };
+  const outcome =
+    method === "initialize" ? { result: introduction } : { error: { code: -32_601, message: "Method not found" } };
+  response
+    .writeHead(200, { "content-type": "application/json" })
+    .end(JSON.stringify({ jsonrpc: "2.0", id, ...outcome }));
+}
 
 test("a link to a resource in a result can be read", async (context) => {
   const servers = await startServers(context, ["alpha", "beta"], talkative);

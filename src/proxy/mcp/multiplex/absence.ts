@@ -11,6 +11,7 @@
  */
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import { readMessage, type Message } from "../message/message.ts";
+import { nextOwnId } from "../message/own-id.ts";
 import { findMember, textOf } from "../message/spans.ts";
 import type { ItemKind } from "../methods.ts";
 import type { McpAnswer, Target } from "../targets/target.ts";
@@ -136,7 +137,7 @@ async function isServed(
 ): Promise<boolean> {
   const meta = metaOf(request);
   const members = [`"${member}":${JSON.stringify(name)}`, ...(meta === undefined ? [] : [`"_meta":${meta}`])];
-  const text = `{"jsonrpc":"2.0","id":"gw-resolve-1","method":"${method}","params":{${members.join(",")}}}`;
+  const text = `{"jsonrpc":"2.0","id":${nextOwnId("resolve")},"method":"${method}","params":{${members.join(",")}}}`;
   const read = readMessage(Buffer.from(text));
   if ("code" in read) throw new McpError(ERROR_CODES.internal, "internal error", { detail: read.reason });
   const answer = await sendTo(target, read, request, name);

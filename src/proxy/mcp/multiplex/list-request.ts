@@ -170,7 +170,7 @@ async function readRest({ server, request, shape }: Listing, pages: Pages): Prom
     for (let page = 1; page <= MAX_PAGES; page++) {
       const cursor = pages.more.get(target.name);
       if (cursor === undefined) break;
-      const message = await askResponse(target, pageRequest(request.method.name, { page, cursor, meta }), request);
+      const message = await askResponse(target, pageRequest(request.method.name, { cursor, meta }), request);
       if (message.kind !== "result") throw new McpError(ERROR_CODES.internal, "a server did not list its items");
       addPage(pages, target, readPage(message, shape));
     }

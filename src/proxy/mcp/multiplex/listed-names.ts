@@ -4,6 +4,7 @@
  */
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import { readMessage, type Message } from "../message/message.ts";
+import { nextOwnId } from "../message/own-id.ts";
 import type { Session } from "../session/session.ts";
 import type { Target } from "../targets/target.ts";
 import { LISTS, namesOf, readPage } from "./rewriting/list-page.ts";
@@ -88,7 +89,7 @@ async function readNames(target: Target, { method, meta, ask }: NameQuery): Prom
   if (shape === undefined) return names;
   let cursor: string | undefined;
   for (let page = 1; page <= MAX_PAGES; page++) {
-    const message = await ask(target, pageRequest(method, { page, cursor, meta }));
+    const message = await ask(target, pageRequest(method, { cursor, meta }));
     if (message?.kind !== "result") break;
     const listed = readPage(message, shape);
     for (const name of namesOf(listed)) if (names.size < MAX_NAMES) names.add(name);
@@ -99,17 +100,16 @@ async function readNames(target: Target, { method, meta, ask }: NameQuery): Prom
 }
 
 interface Page {
-  readonly page: number;
   readonly cursor: string | undefined;
   readonly meta: string | undefined;
 }
 
 /** Makes a request of our own for a page of a list. */
-export function pageRequest(method: string, { page, cursor, meta }: Page): Message {
+export function pageRequest(method: string, { cursor, meta }: Page): Message {
   const members: string[] = [];
   if (cursor !== undefined) members.push(`"cursor":${JSON.stringify(cursor)}`);
   if (meta !== undefined) members.push(`"_meta":${meta}`);
-  const text = `{"jsonrpc":"2.0","id":"gw-resolve-${page}","method":"${method}","params":{${members.join(",")}}}`;
+  const text = `{"jsonrpc":"2.0","id":${nextOwnId("resolve")},"method":"${method}","params":{${members.join(",")}}}`;
   const message = readMessage(Buffer.from(text));
   if ("kind" in message) return message;
   throw new McpError(ERROR_CODES.internal, "internal error", { status: 500, detail: message.reason });

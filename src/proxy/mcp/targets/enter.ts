@@ -6,6 +6,7 @@
 import type { RoutedExchange } from "../../exchange/exchange.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import { readMessage, type Message } from "../message/message.ts";
+import { nextOwnId } from "../message/own-id.ts";
 import { stringAt, textOf, findMember } from "../message/spans.ts";
 import type { ClientInfo, Session, TargetSession } from "../session/session.ts";
 import type { TargetAnswer } from "./read-answer.ts";
@@ -154,8 +155,6 @@ export class EnteringTarget {
 }
 
 const INITIALIZED = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
-/** Ids of our own requests; clients' ids are theirs, and each of ours is alone on its stream. */
-const OWN_ID = '"gw-enter"';
 
 function initializeText({ version, capabilities, name, clientVersion }: ClientInfo): string {
   const info = `{"name":${JSON.stringify(name)},"version":${JSON.stringify(clientVersion)}}`;
@@ -165,7 +164,7 @@ function initializeText({ version, capabilities, name, clientVersion }: ClientIn
 }
 
 function requestText(method: string, params: string): string {
-  return `{"jsonrpc":"2.0","id":${OWN_ID},"method":"${method}","params":${params}}`;
+  return `{"jsonrpc":"2.0","id":${nextOwnId("enter")},"method":"${method}","params":${params}}`;
 }
 
 function ownMessage(text: string): Message {
