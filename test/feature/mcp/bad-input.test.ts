@@ -203,6 +203,22 @@ test("requests with fields that are refused, after which the session lives on", 
   }
 });
 
+test("an unknown version is answered with those that need no session, but not where one is agreed on", async (t) => {
+  const { url, session } = await open(t);
+  const version = { "mcp-protocol-version": "1999-01-01" };
+  const known = { code: -32_022, message: "Unsupported protocol version" };
+  const listed = { ...known, data: { supported: ["2026-07-28"], requested: "1999-01-01" } };
+  assert.deepEqual(responseIn(await post(url, PING, { ...session, ...version })).error, listed);
+  assert.deepEqual(responseIn(await post(url, INITIALIZE, version)).error, known);
+  const other = {
+    ...JSON.parse(PING),
+    params: { _meta: { "io.modelcontextprotocol/protocolVersion": "2025-06-18" } },
+  } as object;
+  const answer = await post(url, other, { ...session, "mcp-protocol-version": "2025-11-25" });
+  assert.deepEqual([answer.status, responseIn(answer).error?.code], [400, -32_020]);
+  await expectAlive(url, session);
+});
+
 const ORIGINS: readonly (readonly [what: string, path: string, headers: Record<string, string>, status: number])[] = [
   ["loopback names", "/mcp", { host: "localhost:1", origin: "http://127.0.0.1:5173" }, 200],
   ["a foreign Host on loopback", "/mcp", { host: "evil.test" }, 403],

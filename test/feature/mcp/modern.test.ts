@@ -86,6 +86,13 @@ const ROWS: readonly Row[] = [
     400,
     -32_020,
   ],
+  [
+    "a body of this version under a header of one with sessions",
+    CALL,
+    { "mcp-protocol-version": "2025-11-25" },
+    400,
+    -32_020,
+  ],
   ["no version in the body", of("tools/call", { name: "echo" }), {}, 400, -32_602],
   ["an unknown version", CALL, { "mcp-protocol-version": "2030-01-01" }, 400, -32_022],
   ["no Mcp-Method", CALL, { "mcp-method": undefined }, 400, -32_020],

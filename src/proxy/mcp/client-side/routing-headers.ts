@@ -36,16 +36,20 @@ export function checkModernRequest(message: Message, version: string, headers: H
 
 /** Checks a modern notification, whose headers may be left out. @throws McpError with status 400 */
 export function checkModernNotification(message: Message, version: string, headers: HeaderList): void {
-  const claimed = claimedVersion(message);
-  if (claimed !== undefined && claimed !== version)
-    throw mismatch("Mcp-Protocol-Version differs from the version in _meta");
+  refuseOtherVersion(message, version);
   checkMethodHeader(message, headers, false);
 }
 
-/** Refuses a body of a modern version without its header, which policies may have decided by. @throws McpError */
-export function refuseHiddenVersion(message: Message): void {
+/**
+ * Refuses a body that claims another version than its header, which policies may have decided by.
+ * @param version of the header; a body of a modern version must have one
+ * @throws McpError with status 400
+ */
+export function refuseOtherVersion(message: Message, version: string | undefined): void {
   const claimed = claimedVersion(message);
-  if (claimed !== undefined && isModern(claimed)) throw mismatch("Mcp-Protocol-Version is missing");
+  if (claimed === undefined || claimed === version) return;
+  if (version !== undefined) throw mismatch("Mcp-Protocol-Version differs from the version in _meta");
+  if (isModern(claimed)) throw mismatch("Mcp-Protocol-Version is missing");
 }
 
 /** @param status 404 for modern clients; 200 in sessions, which clients would leave at a 404 */

@@ -19,7 +19,7 @@ import { answerBatch } from "./batch.ts";
 import { checkOrigin } from "./check-origin.ts";
 import { negotiatedVersion, readInitialize } from "./initialize.ts";
 import { InvalidMessage, readPost, requireEventStream, type Post } from "./read-post.ts";
-import { checkModernNotification, checkModernRequest, refuseHiddenVersion, unknownMethod } from "./routing-headers.ts";
+import { checkModernNotification, checkModernRequest, refuseOtherVersion, unknownMethod } from "./routing-headers.ts";
 import { ASSUMED_VERSION, checkVersion, HIGHEST_SESSION_VERSION, isModern } from "./versions.ts";
 import {
   acceptedReply,
@@ -89,11 +89,11 @@ export class StreamableHttp {
     if (first?.method !== undefined)
       recordCall(exchange, first, hasSession ? exchange.requestHeaders.get(SESSION_HEADER) : undefined);
     try {
-      const header = checkVersion(claimed);
-      if (header === undefined) for (const message of post.messages) refuseHiddenVersion(message);
+      const isInitialize = first?.method === "initialize" && first.kind === "request" && !post.isBatch;
+      const header = checkVersion(claimed, isInitialize);
       if (header !== undefined && isModern(header)) return await this.#modern(post, header, exchange);
-      if (first?.method === "initialize" && first.kind === "request" && !post.isBatch)
-        return await this.#initialize(first, exchange);
+      for (const message of post.messages) refuseOtherVersion(message, header);
+      if (isInitialize) return await this.#initialize(first, exchange);
       return await this.#inSession(post, header, exchange);
     } catch (error) {
       if (error instanceof McpError) callOf(exchange)?.failed(error);

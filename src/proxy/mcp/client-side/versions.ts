@@ -23,14 +23,15 @@ export function isSessionVersion(version: string): boolean {
 }
 
 /**
- * The error lists the versions that `server/discover` offers; those with sessions are agreed on by `initialize`.
+ * The error lists the versions that `server/discover` offers; those with sessions are agreed on by `initialize`, whose
+ * own error therefore lists none.
  * @param header value of Mcp-Protocol-Version @throws McpError for a version that the gateway does not know
  */
-export function checkVersion(header: string | undefined): string | undefined {
+export function checkVersion(header: string | undefined, isInitialize = false): string | undefined {
   if (header === undefined || isModern(header) || isSessionVersion(header)) return header;
-  const supported = JSON.stringify(MODERN_VERSIONS);
+  const versions = `{"supported":${JSON.stringify(MODERN_VERSIONS)},"requested":${JSON.stringify(header)}}`;
   throw new McpError(ERROR_CODES.unsupportedVersion, "Unsupported protocol version", {
     status: 400,
-    data: `{"supported":${supported},"requested":${JSON.stringify(header)}}`,
+    ...(isInitialize ? {} : { data: versions }),
   });
 }

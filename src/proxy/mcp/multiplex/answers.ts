@@ -41,9 +41,17 @@ export function notificationOf(method: string, params?: string): Message {
   return { bytes, kind: "notification", id: undefined, method, whole: { start: 0, end: bytes.length }, payload };
 }
 
-/** Makes the response of an error. @param id JSON text */
+/** Makes the response of an error. */
 export function errorTo({ message: { id } }: { readonly message: Message }, error: McpError): Message {
-  const bytes = printError(error, id);
+  return errorOf(printError(error, id), id);
+}
+
+/** Makes the response to a request of the error that a target gave without its id. @param error JSON text */
+export function refusalTo({ id = "null" }: Message, error: string): Message {
+  return errorOf(Buffer.from(`{"jsonrpc":"2.0","id":${id},"error":${error}}`), id);
+}
+
+function errorOf(bytes: Buffer, id: string | undefined): Message {
   const whole = wholeOf(bytes);
   return { bytes, kind: "error", id, method: undefined, whole, payload: findMember(bytes, whole, "error") };
 }

@@ -7,7 +7,7 @@ import type { DebugTrace, McpTargetOutcome } from "../../exchange/debug-trace.ts
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import { readMessage, type Message } from "../message/message.ts";
 import { findMember, textOf } from "../message/spans.ts";
-import { answerWith, streamOf } from "./answers.ts";
+import { answerWith, refusalTo, streamOf } from "./answers.ts";
 import { SilentTarget, type DownTargets } from "./down-targets.ts";
 import type { McpAnswer, Target } from "../targets/target.ts";
 import { StreamMerger } from "./streams/stream-merger.ts";
@@ -79,7 +79,7 @@ async function sendAll({ requests, failures, responses, options }: Gathered) {
     const answer = await sendInTime(request, options, limit.passed);
     if (isOver) return answer.cancel();
     if (answer.body === undefined) opened.push({ target, answer });
-    else responses.set(target, readRefusal(answer.body, answer.status));
+    else responses.set(target, readRefusal(request.message, answer.body, answer.status));
   };
   try {
     if (options.failOpen) {
@@ -131,10 +131,15 @@ function silent(): SilentTarget {
   return new SilentTarget(ERROR_CODES.internal, "a server did not answer in time", { status: 500 });
 }
 
-/** Reads the JSON-RPC error that an HTTP error came with. @throws McpError when it came with none */
-function readRefusal(body: Buffer, status: number): Message {
+/**
+ * Reads the JSON-RPC error that an HTTP error came with, as the response to a request. Servers that refuse a request
+ * before they read it give no id, or null.
+ * @throws McpError when it came with none
+ */
+function readRefusal(request: Message, body: Buffer, status: number): Message {
   const message = readMessage(body);
-  if ("kind" in message && message.kind === "error") return message;
+  if ("kind" in message && message.kind === "error" && message.payload !== undefined)
+    return message.id === request.id ? message : refusalTo(request, textOf(message.bytes, message.payload));
   const detail = `it answered with status ${status}`;
   throw new McpError(ERROR_CODES.internal, "a server refused the request", { status: 500, detail });
 }

@@ -206,6 +206,16 @@ describe("a request to all targets", () => {
     assert.deepEqual(open.at(-1)?.result, { tools: [{ name: "a_x" }] });
   });
 
+  it("answers the request with the error of a target that has refused to read it", async () => {
+    const error = { code: -32_700, message: "Parse error" };
+    for (const id of [{ id: null }, {}, { id: 9 }]) {
+      const text = JSON.stringify({ jsonrpc: "2.0", error, ...id });
+      const refusing = scriptedTarget("b", { ping: () => ({ status: 400, text }) });
+      const answer = await testServer([scriptedTarget("a", { ping: () => ({ result: {} }) }), refusing]).ask("ping");
+      assert.deepEqual(answer, { jsonrpc: "2.0", id: 1, error });
+    }
+  });
+
   it("needs a target, unless failing ones are left out", async () => {
     await assert.rejects(
       testServer([]).request("tools/list"),
