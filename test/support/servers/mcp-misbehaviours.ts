@@ -7,6 +7,10 @@ import { gzipSync } from "node:zlib";
 /** A value that is nested too deeply. */
 export const DEEP: string = `${"[".repeat(70)}${"]".repeat(70)}`;
 
+const SAID = { jsonrpc: "2.0", method: "notifications/message", params: { level: "info", data: "said" } };
+/** Misbehaviours that are none in 2025-03-26, where servers may send batches. */
+export const BATCHES: ReadonlySet<string> = new Set(["answers with a list", "answers with a list as an event"]);
+
 /** Answers of a server to `tools/call`, by the name of the tool. */
 export const MISBEHAVIOURS: Readonly<Record<string, (response: ServerResponse, id: number) => void>> = {
   redirects: (response) => void response.writeHead(307, { location: "/elsewhere" }).end(),
@@ -27,7 +31,9 @@ export const MISBEHAVIOURS: Readonly<Record<string, (response: ServerResponse, i
   "answers another id on its stream": (response) =>
     sendEvents(response, 'data: {"jsonrpc":"2.0","id":"other","result":{}}\n\n'),
   "answers with both": (response, id) => sendJson(response, { jsonrpc: "2.0", id, result: {}, error: { code: 1 } }),
-  "answers with a list": (response, id) => sendJson(response, [{ jsonrpc: "2.0", id, result: {} }]),
+  "answers with a list": (response, id) => sendJson(response, [SAID, { jsonrpc: "2.0", id, result: {} }]),
+  "answers with a list as an event": (response, id) =>
+    sendEvents(response, `data: ${JSON.stringify([SAID, { jsonrpc: "2.0", id, result: {} }])}\n\n`),
   "answers a fraction of the id": (response, id) => sendJson(response, { jsonrpc: "2.0", id: id + 0.5, result: {} }),
   "answers with a request": (response, id) => sendJson(response, { jsonrpc: "2.0", id, method: "ping" }),
   "answers with no id": (response) => sendJson(response, { jsonrpc: "2.0", error: { code: 1, message: "hello" } }),

@@ -5,6 +5,7 @@
 import { HeaderList } from "../../../lib/header-list.ts";
 import { appendPass } from "../../exchange/cdn-loop.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
+import { isModern } from "../client-side/versions.ts";
 import { encodeHeaderValue } from "../message/header-value.ts";
 
 /** The client's fields that never reach a target, besides those of one connection (RFC 9110 §7.6.1). */
@@ -39,6 +40,12 @@ export const NO_ROUTING: RoutingHeaders = {
   lastEventId: undefined,
 };
 
+/**
+ * Longest name in a header that a server may do without. Servers limit the head of a request to a few kilobytes, and a
+ * URI can be longer than that.
+ */
+const MAX_NAME = 2_048;
+
 /** Calls of session-less versions carry headers about arguments, which session-era servers do not know. */
 export function headersOfCall(caller: RoutedExchange, authority: string, routing: RoutingHeaders): HeaderList {
   const { raw } = caller.requestHeaders;
@@ -54,7 +61,8 @@ export function headersOfCall(caller: RoutedExchange, authority: string, routing
   if (routing.version !== undefined) out.push("mcp-protocol-version", routing.version);
   if (routing.sessionId !== undefined) out.push("mcp-session-id", routing.sessionId);
   if (routing.method !== undefined) out.push("mcp-method", encodeHeaderValue(routing.method));
-  if (routing.name !== undefined) out.push("mcp-name", encodeHeaderValue(routing.name));
+  const name = routing.name === undefined ? undefined : encodeHeaderValue(routing.name);
+  if (name !== undefined && (name.length <= MAX_NAME || isModern(routing.version ?? ""))) out.push("mcp-name", name);
   if (routing.lastEventId !== undefined) out.push("last-event-id", routing.lastEventId);
   out.push("cdn-loop", appendPass(caller.cdnLoop));
   return new HeaderList(out);

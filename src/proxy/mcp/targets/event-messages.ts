@@ -4,7 +4,7 @@
  */
 import type { BodySink, BodyStream } from "../../exchange/body.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
-import { readMessage, type Message } from "../message/message.ts";
+import { readMessages, type Message } from "../message/message.ts";
 import { EventParser } from "./event-parser.ts";
 
 /** Messages that may wait for the reader before the connection is paused. */
@@ -13,10 +13,19 @@ const MAX_WAITING = 16;
 const MAX_REST_BYTES = 65_536;
 const MAX_REST_MS = 1_000;
 
+export interface EventOptions {
+  /** A larger message ends the stream with an error. */
+  readonly limitBytes: number;
+  /** Whether an event may hold a batch of messages, as in 2025-03-26. */
+  readonly hasBatches?: boolean;
+  /** Gets the events of other types. They are none of Streamable HTTP; browsers ignore them as well. */
+  readonly onOther?: (data: Buffer, type: string) => void;
+}
+
 export class EventMessages implements BodySink, AsyncIterableIterator<Message> {
   readonly #source: BodyStream;
   readonly #parser: EventParser;
-  readonly #onOther: (data: Buffer, type: string) => void;
+  readonly #options: EventOptions;
   readonly #waiting: Message[] = [];
   #reader: PromiseWithResolvers<IteratorResult<Message>> | undefined;
   #isPaused = false;
@@ -25,14 +34,10 @@ export class EventMessages implements BodySink, AsyncIterableIterator<Message> {
   #restBytes = -1;
   #restTimer: NodeJS.Timeout | undefined;
 
-  /**
-   * @param maxMessageBytes a larger message ends the stream with an error
-   * @param onOther gets the events of other types
-   */
-  constructor(source: BodyStream, maxMessageBytes: number, onOther: (data: Buffer, type: string) => void = ignore) {
+  constructor(source: BodyStream, options: EventOptions) {
     this.#source = source;
-    this.#onOther = onOther;
-    this.#parser = new EventParser(maxMessageBytes, this.#onEvent.bind(this));
+    this.#options = options;
+    this.#parser = new EventParser(options.limitBytes, this.#onEvent.bind(this));
     source.read(this);
   }
 
@@ -112,17 +117,19 @@ export class EventMessages implements BodySink, AsyncIterableIterator<Message> {
   }
 
   #onEvent(data: Buffer, type: string): void {
-    if (type !== "" && type !== "message") return this.#onOther(data, type);
-    const message = readMessage(data);
-    if ("code" in message)
-      throw new McpError(ERROR_CODES.internal, "the server sent a message that cannot be read", {
-        status: 500,
-        detail: message.reason,
-      });
+    const { onOther, hasBatches = false } = this.#options;
+    if (type !== "" && type !== "message") return onOther?.(data, type);
+    const read = readMessages(data);
+    if ("code" in read) throw unreadable(read.reason);
+    if (read.isBatch && !hasBatches) throw unreadable("a batch is not a message");
+    for (const message of read.list) this.#take(message);
+  }
+
+  #take(value: Message): void {
     const reader = this.#reader;
     this.#reader = undefined;
-    if (reader === undefined) this.#waiting.push(message);
-    else reader.resolve({ done: false, value: message });
+    if (reader === undefined) this.#waiting.push(value);
+    else reader.resolve({ done: false, value });
   }
 
   #over(error: Error | undefined): void {
@@ -136,9 +143,9 @@ export class EventMessages implements BodySink, AsyncIterableIterator<Message> {
   }
 }
 
-/** Other types of events are none of Streamable HTTP; browsers ignore them as well. */
-function ignore(): void {
-  // There is nothing to do with them.
+function unreadable(detail: string): McpError {
+  const text = "the server sent a message that cannot be read";
+  return new McpError(ERROR_CODES.internal, text, { status: 500, detail });
 }
 
 function destroy(source: BodyStream): void {

@@ -167,7 +167,7 @@ export class HttpTarget implements Target {
       span: spanOf(this.name, out),
     };
     const response = await sendCall(request, endpoint, caller, { upstream: this.#deps.upstream, rule: this.#rule });
-    const answer = await readAnswer(response, caller.responseLimitBytes);
+    const answer = await readAnswer(response, caller.responseLimitBytes, version);
     if (isInitialize && (answer.kind === "message" || answer.kind === "events"))
       this.#enter(own, answer.headers, endpoint);
     return answer;
@@ -197,7 +197,7 @@ export class HttpTarget implements Target {
     const span = { name: `GET ${this.name}`, attributes: [["mcp.target", this.name]] as Attribute[] };
     const request = { method: "GET" as const, path: this.#path, headers, body: () => null, span };
     const response = await sendCall(request, endpoint, caller, { upstream: this.#deps.upstream, rule: this.#rule });
-    return readAnswer(response, caller.responseLimitBytes);
+    return readAnswer(response, caller.responseLimitBytes, version);
   }
 
   #endpointOf(own: TargetSession): ServiceEndpoint {
@@ -226,7 +226,7 @@ export class HttpTarget implements Target {
     }
     if (answer.kind === "accepted" || answer.message.id !== message.id || answer.message.method !== undefined)
       throw new McpError(ERROR_CODES.internal, "the server did not answer the request", { status: 500 });
-    return answerWith(answer.message);
+    return answerWith(answer.message, answer.others);
   }
 }
 

@@ -8,8 +8,9 @@ import { collect } from "../../exchange/collect.ts";
 import { discard } from "../../exchange/discard.ts";
 import { codingOf, unpackStream } from "../../exchange/content-coding.ts";
 import type { UpstreamResponse } from "../../upstream/upstream.ts";
+import { BATCH_VERSION } from "../client-side/versions.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
-import { readMessage, type Message } from "../message/message.ts";
+import { readMessages, type Message } from "../message/message.ts";
 import { EventMessages } from "./event-messages.ts";
 import { toMcpError } from "./send-call.ts";
 import type { McpAnswer } from "./target.ts";
@@ -17,12 +18,23 @@ import type { McpAnswer } from "./target.ts";
 /** An answer that was read as far as its kind is known. */
 export type TargetAnswer =
   | { readonly kind: "accepted" }
-  | { readonly kind: "message"; readonly message: Message; readonly headers: HeaderList }
+  | {
+      readonly kind: "message";
+      readonly message: Message;
+      /** What the server says before it responds. */
+      readonly others: readonly Message[];
+      readonly headers: HeaderList;
+    }
   | { readonly kind: "events"; readonly events: EventMessages; readonly headers: HeaderList }
   | { readonly kind: "refused"; readonly status: number; readonly headers: HeaderList; readonly body: Buffer };
 
-/** @throws McpError, ProxyError */
-export async function readAnswer(response: UpstreamResponse, limitBytes: number): Promise<TargetAnswer> {
+/** @param version of the request @throws McpError, ProxyError */
+export async function readAnswer(
+  response: UpstreamResponse,
+  limitBytes: number,
+  version: string,
+): Promise<TargetAnswer> {
+  const hasBatches = version === BATCH_VERSION;
   const { status, headers } = response;
   const body = decodedBody(response);
   const type = (headers.get("content-type") ?? "").toLowerCase();
@@ -36,7 +48,7 @@ export async function readAnswer(response: UpstreamResponse, limitBytes: number)
     throw unusable(`it answered with status ${status}`);
   }
   if (type.startsWith("text/event-stream") && body !== null)
-    return { kind: "events", events: new EventMessages(body, limitBytes), headers };
+    return { kind: "events", events: new EventMessages(body, { limitBytes, hasBatches }), headers };
   if (!type.startsWith("application/json")) {
     discard({ status, headers, body, upstream: true });
     throw unusable("it answered with neither JSON nor events");
@@ -44,9 +56,19 @@ export async function readAnswer(response: UpstreamResponse, limitBytes: number)
   const bytes = await readWhole(body, limitBytes);
   // Some servers answer notifications with the JSON of nothing.
   if (bytes.length === 0 || bytes.equals(NULL)) return { kind: "accepted" };
-  const message = readMessage(bytes);
-  if ("code" in message) throw unusable(message.reason);
-  return { kind: "message", message, headers };
+  const read = readMessages(bytes);
+  if ("code" in read) throw unusable(read.reason);
+  if (read.isBatch && !hasBatches) throw unusable("a batch is not a message");
+  const { response: message, others } = splitBatch(read.list);
+  if (message === undefined) throw unusable("a batch without a response");
+  return { kind: "message", message, others, headers };
+}
+
+/** Tells the response from what a server says besides, in a batch of 2025-03-26. */
+function splitBatch(list: readonly Message[]): { readonly response: Message | undefined; readonly others: Message[] } {
+  if (list.length === 1) return { response: list[0], others: [] };
+  const response = list.find(({ kind }) => kind === "result" || kind === "error");
+  return { response, others: list.filter(({ kind }) => kind === "notification" || kind === "request") };
 }
 
 const NULL = Buffer.from("null");
@@ -82,10 +104,11 @@ export function passOn({ status, headers, body }: Extract<TargetAnswer, { kind: 
   return { status, headers: keptHeaders(headers), only: undefined, messages: NO_MESSAGES, body, cancel: doNothing };
 }
 
-/** Makes an answer of one message. */
-export function answerWith(message: Message): McpAnswer {
-  const only = message;
-  return { status: 200, headers: new HeaderList(), only, messages: [only], body: undefined, cancel: doNothing };
+/** Makes an answer of messages that are known. @param others what the server says before it responds */
+export function answerWith(message: Message, others: readonly Message[]): McpAnswer {
+  const only = others.length === 0 ? message : undefined;
+  const messages = [...others, message];
+  return { status: 200, headers: new HeaderList(), only, messages, body: undefined, cancel: doNothing };
 }
 
 /** The answer to notifications and responses. */

@@ -51,8 +51,11 @@ export class SseConnection {
     this.#idle = setTimeout(() => this.#closeWhenIdle(), IDLE_MS).unref();
     // The stream can break before anything waits for the address.
     this.#address.promise.catch(() => undefined);
-    this.#events = new EventMessages(body, options.limitBytes, (data, type) => {
-      if (type === "endpoint") this.#address.resolve(this.#resolve(data.toString("utf8", 0, MAX_ADDRESS + 1)));
+    this.#events = new EventMessages(body, {
+      limitBytes: options.limitBytes,
+      onOther: (data, type) => {
+        if (type === "endpoint") this.#address.resolve(this.#resolve(data.toString("utf8", 0, MAX_ADDRESS + 1)));
+      },
     });
     void this.#read();
   }

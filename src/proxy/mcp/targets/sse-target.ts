@@ -182,7 +182,7 @@ export class SseTarget implements Target {
       discard({ ...response, upstream: true });
       return { kind: "accepted" };
     }
-    const answer = await readAnswer(response, caller.responseLimitBytes);
+    const answer = await readAnswer(response, caller.responseLimitBytes, out.version);
     return answer.kind === "refused" ? answer : { kind: "accepted" };
   }
 
@@ -192,7 +192,8 @@ export class SseTarget implements Target {
       const posted = await this.#post(out, own, caller);
       if (!("push" in posted)) return posted;
       for await (const message of posted)
-        if (message.method === undefined) return { kind: "message", message, headers: caller.requestHeaders };
+        if (message.method === undefined)
+          return { kind: "message", message, others: [], headers: caller.requestHeaders };
       throw new McpError(ERROR_CODES.internal, "the server did not answer the request", { status: 500 });
     } catch (error) {
       connection?.close();
