@@ -174,7 +174,12 @@ test("a text is not taken for one that passed because a short hash of both is th
 
 test("an event that is not a JSON object cannot be checked, and breaks the stream off", async () => {
   // Python reads NaN, and the first two of these as text.
-  for (const data of [`{"choices":[{"delta":{"content":"${SECRET}"}}],"x":NaN}`, `"${SECRET}"`, `["${SECRET}"]`, SECRET])
+  for (const data of [
+    `{"choices":[{"delta":{"content":"${SECRET}"}}],"x":NaN}`,
+    `"${SECRET}"`,
+    `["${SECRET}"]`,
+    SECRET,
+  ])
     for (const pieces of [[chunk("hi"), `data: ${data}\n\n`, chunk("more")], [`data: ${data}`]]) {
       const { text, error } = await readBody(guard(streamFrom(pieces.map((piece) => Buffer.from(piece)))));
       assert.match(String(error), /upstream|response|LLM/i, data);
