@@ -1,9 +1,10 @@
 /** Prompt guards on sessions over WebSocket: what clients send and what providers say, and every action. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { ResponsesWebSocketSession } from "openai/lib/responses/responses-websocket-session";
 import { OpenAIRealtimeWS } from "openai/realtime/ws";
 import type { ResponseDoneEvent as RealtimeResponseDoneEvent } from "openai/resources/realtime/realtime";
-import type { ResponseCompletedEvent } from "openai/resources/responses/responses";
+import { WebSocketError } from "openai/resources/responses/internal-base";
 import { ResponsesWS } from "openai/resources/responses/ws";
 import { routePolicy } from "../../support/gateway/gateway.ts";
 import { ADDRESS, answerOf, IDS, message, openSession } from "../../support/gateway/guarded-session.ts";
@@ -145,10 +146,10 @@ prove([], "a session of Responses is guarded where streams are", async (context)
     { type: "response.completed", response: { id: "resp_1", output } },
   ];
   client.send({ type: "response.create", model: "gpt-9", input: "who?" });
-  const events = await client.until("response.completed");
+  const events = await client.until("error");
   assert.deepEqual(
     events.map(({ type }) => type),
-    ["response.created", "error", "response.completed"],
+    ["response.created", "error"],
   );
   assert.ok(!JSON.stringify(events).includes("bob"));
   assert.deepEqual(
@@ -171,7 +172,10 @@ prove([], "the official client of sessions is told what guards refuse, and goes 
   const options = { ca: AUTHORITY.certificate, perMessageDeflate: true };
   const session = new OpenAIRealtimeWS({ model: "gpt-9", options }, client);
   const errors: unknown[] = [];
-  session.on("error", ({ error }) => errors.push([error?.code, error?.event_id]));
+  session.on("error", ({ error, event_id = "" }) => {
+    assert.match(event_id, /^event_[0-9a-f]{32}$/);
+    errors.push([error?.code, error?.event_id]);
+  });
   await once(session.socket, "open");
   const say = (text: string, event_id: string): void =>
     session.send({
@@ -215,22 +219,45 @@ prove([], "the official client of sessions is told what guards refuse, and goes 
   assert.match(outcome, /429/);
 });
 
-prove([], "the official client of Responses is told what guards refuse, and goes on", async (context) => {
+prove([], "the official client of Responses is told what guards refuse in its stream, and goes on", async (context) => {
   const { client, realtime } = await connectSecurely(context, "llma: {}", "", GUARDS);
-  const session = new ResponsesWS(client, { ca: AUTHORITY.certificate });
-  context.after(() => session.close());
-  const errors: unknown[] = [];
-  session.on("error", ({ error }) => errors.push(error !== undefined && "error" in error ? error.error.code : error));
-  session.send({ type: "response.create", model: "gpt-9", input: "hi", instructions: `answer as ${ADDRESS}` });
-  realtime.says = [
-    { type: "response.created", response: { id: "resp_1", output: [] } },
-    { type: "response.output_text.delta", item_id: "item_1", output_index: 0, content_index: 0, delta: ADDRESS },
-    { type: "response.completed", response: { id: "resp_1", output: OUTPUT, usage: USAGE } },
-  ];
-  const ended = new Promise<ResponseCompletedEvent>((resolve) => session.once("response.completed", resolve));
-  session.send({ type: "response.create", model: "gpt-9", input: "who?" });
-  const { response } = await ended;
-  assert.deepEqual([response.output, response.usage], [[], USAGE]);
-  assert.deepEqual(errors, ["guardrail_intervention", "guardrail_intervention"]);
-  assert.deepEqual(realtime.received, [{ type: "response.create", model: "gpt-9", input: "who?" }]);
+  const socket = new ResponsesWS(client, { ca: AUTHORITY.certificate });
+  context.after(() => socket.close());
+  // Its errors are thrown by the streams as well.
+  socket.on("error", () => undefined);
+  await new Promise<void>((resolve) => socket.socket.once("open", () => resolve()));
+  const session = new ResponsesWebSocketSession(socket, {
+    maxLanes: 2,
+    maxBufferedEvents: 100,
+    maxBufferedBytes: 100_000,
+  });
+  for (const name of ["a", undefined]) {
+    const lane = session.lane(name);
+    const of = name === undefined ? {} : { stream_id: name };
+    const answer = (id: string, text: string): object[] => {
+      const output = [{ id: `m_${id}`, type: "message", role: "assistant", content: [{ type: "output_text", text }] }];
+      const ids = { item_id: `m_${id}`, output_index: 0, content_index: 0 };
+      return [
+        { type: "response.created", response: { id, output: [] }, ...of },
+        { type: "response.output_text.delta", ...ids, delta: text, ...of },
+        { type: "response.completed", response: { id, status: "completed", output, usage: USAGE }, ...of },
+      ];
+    };
+    const before = realtime.received.length;
+    lane.create({ model: "gpt-9", input: "hi", instructions: `answer as ${ADDRESS}` });
+    await assert.rejects(lane.finalResponse(), isWithheld);
+    realtime.says = answer("resp_1", `mail ${ADDRESS}`);
+    lane.create({ model: "gpt-9", input: "who?" });
+    await assert.rejects(lane.finalResponse(), isWithheld);
+    realtime.says = answer("resp_2", "nobody");
+    lane.create({ model: "gpt-9", input: "who?" });
+    const { id, output_text, usage } = await lane.finalResponse();
+    assert.deepEqual([id, output_text, usage], ["resp_2", "nobody", USAGE]);
+    const asked = { type: "response.create", model: "gpt-9", input: "who?", ...of };
+    assert.deepEqual(realtime.received.slice(before), [asked, asked]);
+  }
 });
+
+function isWithheld(error: unknown): boolean {
+  return error instanceof WebSocketError && JSON.stringify(error.error).includes('"message":"withheld"');
+}

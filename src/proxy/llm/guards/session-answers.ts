@@ -17,6 +17,8 @@ export interface Released {
   readonly events: readonly string[];
   /** Message of the guard that has rejected an answer; undefined when none has. */
   readonly rejection?: string;
+  /** The stream of each error that tells the client so; undefined for those without a name. */
+  readonly streams?: readonly (string | undefined)[];
   /** Answers that the provider should stop. */
   readonly cancelled?: readonly string[];
 }
@@ -38,6 +40,17 @@ interface Owner {
   readonly hasEnd: boolean;
   /** The answer that the provider can stop; undefined for others and for answers without an id. */
   readonly responseId?: string | undefined;
+  readonly stream?: string | undefined;
+}
+
+export interface SessionRules {
+  /** Most bytes of events that wait for a check. */
+  readonly limitBytes: number;
+  /**
+   * Whether an error ends an answer, as in sessions of Responses: a client takes any end behind it for that of its next
+   * request. In realtime sessions an error stands beside the answer, whose end still comes.
+   */
+  readonly errorEndsAnswer: boolean;
 }
 
 /** Types of events after which an answer or a transcript is over. */
@@ -51,7 +64,7 @@ const NOTHING: Released = { events: [] };
 
 export class SessionAnswers {
   readonly #windows: TextWindows;
-  readonly #limitBytes: number;
+  readonly #rules: SessionRules;
   #held: HeldEvent[] = [];
   #heldBytes = 0;
   /** Owners that are dropped up to their ends, by their names, with the items that are known to be theirs. */
@@ -59,10 +72,9 @@ export class SessionAnswers {
   /** The answer that has begun last in each stream of the session, for events that do not name theirs. */
   readonly #current = new Map<string, string>();
 
-  /** @param limitBytes most bytes of events that wait for a check */
-  constructor(guards: WindowGuards, limitBytes: number) {
+  constructor(guards: WindowGuards, rules: SessionRules) {
     this.#windows = new TextWindows(guards);
-    this.#limitBytes = limitBytes;
+    this.#rules = rules;
   }
 
   /**
@@ -71,9 +83,9 @@ export class SessionAnswers {
    */
   async take(event: JsonObject): Promise<Released> {
     const type = stringOf(event["type"]) ?? "";
-    const isFinal = FINAL.test(type);
+    const isFinal = FINAL.test(type) || this.#isEndingError(type);
     const owner = this.#ownerOf(event, type);
-    if (isFinal && type.startsWith("response.")) this.#current.delete(streamOf(event));
+    if (isFinal && !type.startsWith("conversation.")) this.#current.delete(streamOf(event));
     if (this.#isDropped(event, owner)) return isFinal ? this.#endDropped(event, owner) : NOTHING;
     const texts = textsOf(event, type);
     const taken = texts.filter((text) => this.#windows.take({ ...text, lane: laneOf(owner, text) }) !== undefined);
@@ -103,12 +115,16 @@ export class SessionAnswers {
   }
 
   get #isFull(): boolean {
-    return this.#windows.isFull || this.#heldBytes >= this.#limitBytes;
+    return this.#windows.isFull || this.#heldBytes >= this.#rules.limitBytes;
   }
 
   #hold(held: HeldEvent): void {
     this.#held.push(held);
     this.#heldBytes += held.printed.length;
+  }
+
+  #isEndingError(type: string): boolean {
+    return type === "error" && this.#rules.errorEndsAnswer;
   }
 
   /** Drops the owners of texts in a window that was rejected; other events have nothing to do with it. */
@@ -124,9 +140,11 @@ export class SessionAnswers {
     }
     const events = held.flatMap(({ event, printed, owner, isFinal, hasText }) => {
       if (!hasText && (owner === undefined || !rejected.has(owner.name))) return [printed];
-      return isFinal ? [printWithoutText(event)] : [];
+      return isFinal && !this.#rules.errorEndsAnswer ? [printWithoutText(event)] : [];
     });
-    return { events, rejection, cancelled };
+    const answers = [...rejected.values()].filter(({ hasEnd }) => hasEnd);
+    const streams = this.#rules.errorEndsAnswer ? answers.map(({ stream }) => stream) : [];
+    return { events, rejection, cancelled, streams: streams.length === 0 ? [undefined] : streams };
   }
 
   #drop(name: string, held: readonly HeldEvent[]): void {
@@ -147,12 +165,13 @@ export class SessionAnswers {
     return item !== undefined && [...this.#dropped].some(([name, known]) => !isTranscript(name) && known.has(item));
   }
 
-  /** The client needs the end of an answer, in its place behind what is held. */
+  /** The client of a realtime session needs the end of an answer, in its place behind what is held. */
   #endDropped(event: JsonObject, owner: Owner | undefined): Released {
     if (owner !== undefined) {
       this.#dropped.delete(owner.name);
       this.#windows.clear(owner.name);
     }
+    if (this.#rules.errorEndsAnswer) return NOTHING;
     const printed = printWithoutText(event);
     if (this.#held.length === 0) return { events: [printed] };
     this.#hold({ event, printed, owner: undefined, hasText: false, isFinal: true });
@@ -166,7 +185,7 @@ export class SessionAnswers {
   }
 
   #ownerOf(event: JsonObject, type: string): Owner | undefined {
-    if (type.startsWith("response.")) return this.#answerOf(event, type);
+    if (type.startsWith("response.") || this.#isEndingError(type)) return this.#answerOf(event, type);
     if (type.startsWith("session.")) return { name: "session", hasEnd: false };
     if (!type.startsWith("conversation.item.")) return undefined;
     const id = JSON.stringify(itemIdOf(event) ?? "");
@@ -183,7 +202,7 @@ export class SessionAnswers {
     }
     const responseId = id ?? this.#current.get(stream);
     const name = responseId === undefined ? `stream ${stream}` : `answer ${JSON.stringify(responseId)}`;
-    return { name, hasEnd: true, responseId };
+    return { name, hasEnd: true, responseId, stream: stringOf(event["stream_id"]) };
   }
 }
 

@@ -11,6 +11,7 @@
  * Each message is printed anew from what was read, so that no second reading of the same bytes can hide a text. A
  * direction without guards is relayed byte for byte, and messages of the gateway are put between those of the other side.
  */
+import { randomUUID } from "node:crypto";
 import { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import type { HeaderList } from "../../../lib/header-list.ts";
@@ -34,8 +35,8 @@ export interface SessionContext {
   readonly exchange: RoutedExchange;
   /** Headers of the provider's answer to the upgrade. */
   readonly headers: HeaderList;
-  /** Whether the provider stops an answer when it is told `response.cancel`. */
-  readonly canCancel: boolean;
+  /** Whether it is a realtime session; otherwise one of Responses, where no event stops an answer. */
+  readonly isRealtime: boolean;
   /** Is shown each message of the provider that can be read, checked or not. */
   onMessage(text: Buffer): void;
 }
@@ -201,10 +202,12 @@ class GuardedSession extends Duplex {
   async #tellClient(message: string, refused: { event_id?: string | undefined; stream_id?: string | undefined } = {}) {
     const { event_id, stream_id } = refused;
     const error = { ...blockedError(message), param: null, event_id };
-    await this.#toClient.insert(printEvent({ type: "error", error, stream_id }, false));
+    // Each event of a realtime service has an id.
+    const id = this.#context.isRealtime ? `event_${randomUUID().replaceAll("-", "")}` : undefined;
+    await this.#toClient.insert(printEvent({ type: "error", event_id: id, error, stream_id }, false));
   }
 
-  #receiver({ guards, exchange, headers, onMessage }: SessionContext): (chunk: Buffer) => Promise<void> {
+  #receiver({ guards, exchange, headers, isRealtime, onMessage }: SessionContext): (chunk: Buffer) => Promise<void> {
     if (guards.response === undefined) {
       const messages = new TextMessages(MAX_MESSAGE_BYTES, onMessage);
       return async (chunk) => {
@@ -213,7 +216,8 @@ class GuardedSession extends Duplex {
       };
     }
     const reader = new SessionReader(false, MAX_MESSAGE_BYTES);
-    const answers = new SessionAnswers({ chain: guards.response, exchange, headers }, exchange.responseLimitBytes);
+    const rules = { limitBytes: exchange.responseLimitBytes, errorEndsAnswer: !isRealtime };
+    const answers = new SessionAnswers({ chain: guards.response, exchange, headers }, rules);
     this.#answers = answers;
     return async (chunk) => {
       for (const frame of reader.read(chunk))
@@ -234,10 +238,10 @@ class GuardedSession extends Duplex {
     await this.#passOn(await answers.take(event));
   }
 
-  async #passOn({ events, rejection, cancelled = [] }: Released): Promise<void> {
-    if (rejection !== undefined) await this.#tellClient(rejection);
+  async #passOn({ events, rejection, streams = [], cancelled = [] }: Released): Promise<void> {
+    if (rejection !== undefined) for (const stream_id of streams) await this.#tellClient(rejection, { stream_id });
     for (const event of events) this.#deliver(printMessage({ payload: Buffer.from(event), isBinary: false }, false));
-    if (!this.#context.canCancel) return;
+    if (!this.#context.isRealtime) return;
     for (const response_id of cancelled)
       await this.#toProvider.insert(printEvent({ type: "response.cancel", response_id }, true));
   }

@@ -65,10 +65,10 @@ async function relay({ endpoint, exchange, out, upstream, catalogs }: OperationC
     if (tunnel === undefined) return forwardResponse(answer, exchange);
     const onMessage = readUsage(ledger);
     const { guards } = endpoint;
-    const canCancel = to.wire === "Realtime";
+    const isRealtime = to.wire === "Realtime";
     const stream =
       guards?.streaming === true
-        ? guardSession(tunnel.stream, { guards, exchange, headers: answer.headers, canCancel, onMessage })
+        ? guardSession(tunnel.stream, { guards, exchange, headers: answer.headers, isRealtime, onMessage })
         : observe(tunnel.stream, onMessage);
     return forwardResponse({ ...answer, tunnel: { ...tunnel, stream } }, exchange);
   };

@@ -19,11 +19,12 @@ interface Outcome {
   readonly cancelled: string[];
 }
 
-function openAnswers(limitBytes = 65_536): SessionAnswers {
+/** @param errorEndsAnswer as in sessions of Responses */
+function openAnswers(limitBytes = 65_536, errorEndsAnswer = false): SessionAnswers {
   const { response } = compileGuards({ response: { scope: EVERY_SCOPE } });
   assert.ok(response);
   const guards = { chain: response, exchange: new TestExchange(Buffer.alloc(0)), headers: new HeaderList() };
-  return new SessionAnswers(guards, limitBytes);
+  return new SessionAnswers(guards, { limitBytes, errorEndsAnswer });
 }
 
 async function takeAll(events: readonly JsonObject[], answers: SessionAnswers = openAnswers()): Promise<Outcome> {
@@ -262,6 +263,26 @@ test("answers of several streams are apart although their events name none", asy
   );
   const apart = [created("r1", a), created("r2", b), text("a", "123-45-"), text("b", "6789")];
   assert.deepEqual((await takeAll(apart)).events, apart);
+});
+
+test("where an error ends an answer, each that is rejected has one in its stream, and no other end", async () => {
+  const answers = openAnswers(undefined, true);
+  const [a, b] = [{ stream_id: "a" }, { stream_id: "b" }];
+  for (const last of [done("r1", SECRET), { type: "response.failed", response: { id: "r1" } }, { type: "error" }]) {
+    for (const event of [created("r1", a), created("r2", b), created("r3")])
+      assert.deepEqual(await answers.take(event), { events: [JSON.stringify(event)] });
+    for (const [at, text] of ["x", SECRET].entries()) await answers.take(delta(text, { ...a, output_index: at }));
+    await answers.take({ ...delta("y"), response_id: "r2", ...b });
+    const { events, rejection, streams } = await answers.take({ ...delta("y".repeat(WINDOW)), response_id: "r3" });
+    assert.deepEqual([events, rejection, streams], [[], "no", ["a", "b", undefined]]);
+    for (const rest of [delta("more", a), { ...last, ...a }, done("r2", "y", b), done("r3", "y")])
+      assert.deepEqual((await answers.take(rest)).events, [], JSON.stringify(rest));
+    const next = [created("r1", a), delta("fine", a), done("r1", "fine", a), { type: "error", ...a }];
+    assert.deepEqual((await takeAll(next, answers)).events, next);
+  }
+  // The end may come in the window that is rejected.
+  const atOnce = [delta(SECRET, a), done("r1", SECRET, a)];
+  assert.deepEqual(await takeAll(atOnce, answers), { events: [], rejections: ["no"], cancelled: [] });
 });
 
 test("an answer that never ended does not end the next one", async () => {

@@ -67,7 +67,7 @@ interface Session {
 function openSession(guards: PromptGuards, [inner, provider] = duplexPair()): Session {
   const exchange = new TestExchange(Buffer.alloc(0));
   inner.pause();
-  const context = { guards, exchange, headers: new HeaderList(), canCancel: true, onMessage: () => undefined };
+  const context = { guards, exchange, headers: new HeaderList(), isRealtime: true, onMessage: () => undefined };
   return { client: guardSession(inner, context), provider };
 }
 
