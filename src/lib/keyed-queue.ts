@@ -3,7 +3,7 @@
  * each other and the last one is handled next; one key never runs twice at once. A failed value is retried with
  * exponential backoff per key, for as long as the key is wanted. The deployer and the status writer use it.
  *
- * put ──> next ──pump (up to `concurrency`)──> running ──ok──> next? ready : idle
+ * put ──> next ──start (up to `concurrency`)─> running ──ok──> next? ready : idle
  *          ^                                     │
  *          └── backoff timer <──────────── failed ┘   (at once when a newer value has arrived)
  */
@@ -46,125 +46,144 @@ interface Item<Value> {
 }
 
 export function createKeyedQueue<Value>(options: QueueOptions<Value>): KeyedQueue<Value> {
-  const { work, onFailure, concurrency, retryMs } = options;
-  const items = new Map<string, Item<Value>>();
+  return new LatestValueQueue(options);
+}
+
+class LatestValueQueue<Value> implements KeyedQueue<Value> {
+  readonly #options: QueueOptions<Value>;
+  readonly #items = new Map<string, Item<Value>>();
   /** Keys with a value that a worker can handle now, oldest first. */
-  const ready = new Set<string>();
-  let running = 0;
-  let isStopped = false;
-  let idlers: (() => void)[] = [];
+  readonly #ready = new Set<string>();
+  #running = 0;
+  #isStopped = false;
+  /** Resolve the calls of `idle` that wait. */
+  #idleWaiters: (() => void)[] = [];
 
-  const itemOf = (key: string): Item<Value> => {
-    const known = items.get(key);
-    if (known !== undefined) return known;
-    const backoff = createBackoff({ initialMs: retryMs.initial, maxMs: retryMs.max, random: () => 0 });
-    const item: Item<Value> = { next: undefined, isRunning: false, isWanted: true, timer: undefined, backoff };
-    items.set(key, item);
-    return item;
-  };
+  constructor(options: QueueOptions<Value>) {
+    this.#options = options;
+  }
 
-  const isBusy = ({ next, isRunning }: Item<Value>): boolean => next !== undefined || isRunning;
+  put(key: string, value: Value): void {
+    if (this.#isStopped) return;
+    const item = this.#itemOf(key);
+    item.isWanted = true;
+    item.next = { value };
+    item.backoff.reset();
+    clearTimeout(item.timer);
+    item.timer = undefined;
+    if (!item.isRunning) this.#ready.add(key);
+    this.#startReady();
+  }
 
-  const settle = (): void => {
-    // The items include every key ever put: scan them only when a caller of idle() waits.
-    if (running > 0 || idlers.length === 0) return;
-    for (const item of items.values()) if (isBusy(item)) return;
-    for (const resolve of idlers) resolve();
-    idlers = [];
-  };
+  putLater(key: string, value: Value): void {
+    const item = this.#itemOf(key);
+    if (this.#isStopped || isBusy(item)) return;
+    item.next = { value };
+    this.#startBackoff(key, item);
+  }
 
-  const later = (key: string, item: Item<Value>): number => {
-    const wait = item.backoff.next();
-    item.timer = setTimeout(() => {
-      item.timer = undefined;
-      ready.add(key);
-      pump();
-    }, wait);
-    return wait;
-  };
+  forget(key: string): void {
+    const item = this.#items.get(key);
+    if (item === undefined) return;
+    clearTimeout(item.timer);
+    item.timer = undefined;
+    item.next = undefined;
+    item.isWanted = false;
+    this.#ready.delete(key);
+    if (!item.isRunning) this.#items.delete(key);
+    this.#notifyIdle();
+  }
 
-  // Handles one value and then decides what is next for its key: a newer value, a retry after a failure, or nothing.
-  const run = async (key: string, item: Item<Value>, value: Value): Promise<void> => {
-    running++;
-    item.isRunning = true;
-    try {
-      await work(key, value);
-    } catch (error) {
-      if (!isStopped && item.isWanted) {
-        // A newer value does not wait out the backoff of an older one.
-        const isNewer = item.next !== undefined;
-        item.next ??= { value };
-        const wait = isNewer ? 0 : later(key, item);
-        onFailure(key, error, wait);
-      }
+  has(key: string): boolean {
+    const item = this.#items.get(key);
+    return item !== undefined && isBusy(item);
+  }
+
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#idleWaiters.push(resolve);
+      this.#notifyIdle();
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#ready.clear();
+    for (const item of this.#items.values()) {
+      clearTimeout(item.timer);
+      item.next = undefined;
     }
-    running--;
-    item.isRunning = false;
-    if (!item.isWanted) items.delete(key);
-    else if (item.next !== undefined && item.timer === undefined && !isStopped) ready.add(key);
-    pump();
-    settle();
-  };
+    await this.idle();
+  }
 
-  // Starts as many ready keys as `concurrency` allows.
-  const pump = (): void => {
-    for (const key of ready) {
-      if (running >= concurrency) return;
-      ready.delete(key);
-      const item = items.get(key);
+  #itemOf(key: string): Item<Value> {
+    const known = this.#items.get(key);
+    if (known !== undefined) return known;
+    const { initial, max } = this.#options.retryMs;
+    const backoff = createBackoff({ initialMs: initial, maxMs: max, random: () => 0 });
+    const item: Item<Value> = { next: undefined, isRunning: false, isWanted: true, timer: undefined, backoff };
+    this.#items.set(key, item);
+    return item;
+  }
+
+  /** Starts as many ready keys as `concurrency` allows. */
+  #startReady(): void {
+    for (const key of this.#ready) {
+      if (this.#running >= this.#options.concurrency) return;
+      this.#ready.delete(key);
+      const item = this.#items.get(key);
       if (item?.next === undefined || item.isRunning) continue;
       const { value } = item.next;
       item.next = undefined;
-      void run(key, item, value);
+      void this.#run(key, item, value);
     }
-  };
+  }
 
-  return {
-    put(key, value) {
-      if (isStopped) return;
-      const item = itemOf(key);
-      item.isWanted = true;
-      item.next = { value };
-      item.backoff.reset();
-      clearTimeout(item.timer);
+  /** Handles one value and then decides what is next for its key: a newer value, a retry after a failure, or nothing. */
+  async #run(key: string, item: Item<Value>, value: Value): Promise<void> {
+    this.#running++;
+    item.isRunning = true;
+    try {
+      await this.#options.work(key, value);
+    } catch (error) {
+      if (!this.#isStopped && item.isWanted) this.#retry(key, item, value, error);
+    }
+    this.#running--;
+    item.isRunning = false;
+    if (!item.isWanted) this.#items.delete(key);
+    else if (item.next !== undefined && item.timer === undefined && !this.#isStopped) this.#ready.add(key);
+    this.#startReady();
+    this.#notifyIdle();
+  }
+
+  #retry(key: string, item: Item<Value>, value: Value, error: unknown): void {
+    // A newer value does not wait out the backoff of an older one.
+    const isNewer = item.next !== undefined;
+    item.next ??= { value };
+    const waitMs = isNewer ? 0 : this.#startBackoff(key, item);
+    this.#options.onFailure(key, error, waitMs);
+  }
+
+  /** @returns milliseconds until the key is ready again */
+  #startBackoff(key: string, item: Item<Value>): number {
+    const waitMs = item.backoff.next();
+    item.timer = setTimeout(() => {
       item.timer = undefined;
-      if (!item.isRunning) ready.add(key);
-      pump();
-    },
-    putLater(key, value) {
-      const item = itemOf(key);
-      if (isStopped || isBusy(item)) return;
-      item.next = { value };
-      later(key, item);
-    },
-    forget(key) {
-      const item = items.get(key);
-      if (item === undefined) return;
-      clearTimeout(item.timer);
-      item.timer = undefined;
-      item.next = undefined;
-      item.isWanted = false;
-      ready.delete(key);
-      if (!item.isRunning) items.delete(key);
-      settle();
-    },
-    has: (key) => {
-      const item = items.get(key);
-      return item !== undefined && isBusy(item);
-    },
-    idle: () =>
-      new Promise((resolve) => {
-        idlers.push(resolve);
-        settle();
-      }),
-    async stop() {
-      isStopped = true;
-      ready.clear();
-      for (const item of items.values()) {
-        clearTimeout(item.timer);
-        item.next = undefined;
-      }
-      await this.idle();
-    },
-  };
+      this.#ready.add(key);
+      this.#startReady();
+    }, waitMs);
+    return waitMs;
+  }
+
+  #notifyIdle(): void {
+    // The items include every key ever put: scan them only when a caller of idle() waits.
+    if (this.#running > 0 || this.#idleWaiters.length === 0) return;
+    for (const item of this.#items.values()) if (isBusy(item)) return;
+    for (const resolve of this.#idleWaiters) resolve();
+    this.#idleWaiters = [];
+  }
+}
+
+function isBusy({ next, isRunning }: Item<unknown>): boolean {
+  return next !== undefined || isRunning;
 }
