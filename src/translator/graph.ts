@@ -25,7 +25,7 @@ import { createdAtMs } from "../api/refs.ts";
 import { policyKey } from "../ir/keys.ts";
 import type { Collection, Readable } from "../lib/collections/collection.ts";
 import { deepEqual } from "../lib/deep-equal.ts";
-import { Graph, type Input, type Read } from "../lib/collections/graph.ts";
+import { Graph, type Input } from "../lib/collections/graph.ts";
 import type { ReadableGroups } from "../lib/collections/groups.ts";
 import { declareBackendTls } from "./backends/backend-tls/declare.ts";
 import { targetNames } from "./backends/backend-tls/targets.ts";
@@ -37,8 +37,8 @@ import { translateEndpoints } from "./backends/endpoints.ts";
 import { declarePoolResources, declarePools } from "./backends/declare-pools.ts";
 import type { ObjectStatusInput, StatusInput } from "./shared/status-input.ts";
 import { translateGateway } from "./gateways/gateway.ts";
-import { gatewayFacts, storedProgrammed } from "./gateways/status-facts.ts";
-import type { GatewayView, ListenerView } from "./shared/views.ts";
+import { declareGatewayStatusInputs } from "./gateways/declare-status-inputs.ts";
+import type { GatewayView } from "./shared/views.ts";
 import { declareInputs, type Inputs } from "./inputs.ts";
 import { indexByLabels } from "./references/label-index.ts";
 import { gatewayOfSet, setsOfGateway } from "./gateways/listener-set.ts";
@@ -198,28 +198,19 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
     ),
     ...routes.map((kind) => kind.scopedResources),
   ];
-  const attachedTo = (listeners: readonly ListenerView[], read: Read): ReadonlyMap<string, number> => {
-    const countOf = (listener: string): number =>
-      routes.reduce((sum, { byListener }) => sum + read.size(byListener, listener), 0);
-    return new Map(listeners.map(({ key }) => [key, countOf(key)]));
-  };
   const statusInputs = {
     GatewayClass: graph.derive("class status inputs", inputs.classes, (_key, object): StatusInput | undefined =>
       object.spec.controllerName === controllerName ? { kind: "GatewayClass", ...identify(object) } : undefined,
     ),
-    Gateway: graph.derive("gateway status inputs", gateways, (key, gateway, read): StatusInput => {
-      const { error, addressError, address } = read.get(plans, key) ?? {};
-      const { sources: catalogSources = [] } = read.get(modelCatalogs.catalogs, key) ?? {};
-      const facts = gatewayFacts(gateway, read.get(inputs.gateways, key));
-      const deployed = { error, addressError, address, catalogSources };
-      return { kind: "Gateway", ...facts, ...deployed, attached: attachedTo(gateway.listeners, read) };
+    ...declareGatewayStatusInputs(graph, {
+      gateways,
+      listenerSets,
+      gatewayObjects: inputs.gateways,
+      listenerSetObjects: inputs.listenerSets,
+      plans,
+      catalogs: modelCatalogs.catalogs,
+      routes,
     }),
-    ListenerSet: graph.derive("listener set status inputs", listenerSets, (key, set, read): StatusInput => ({
-      kind: "ListenerSet",
-      ...set,
-      programmed: storedProgrammed(read.get(inputs.listenerSets, key)),
-      attached: attachedTo(set.listeners, read),
-    })),
     HTTPRoute: http.statusInputs,
     GRPCRoute: grpc.statusInputs,
     TCPRoute: tcp.statusInputs,
