@@ -3,6 +3,7 @@
  * server does. validator.ts uses it. It visits the children that exist, skips transition rules without an old value,
  * and treats a rule that fails to evaluate as violated.
  */
+import type { OneOf, Rule, RuleNode } from "../../generated/rules.ts";
 import { compileExpression } from "../cel/compile/compile-expression.ts";
 import { RULE_ENVIRONMENT } from "../cel/environments/index.ts";
 import type { Expression } from "../cel/expression.ts";
@@ -11,33 +12,6 @@ import { messageOf } from "../lib/errors.ts";
 import { violation } from "./messages.ts";
 import { childPath, memberOf } from "./paths.ts";
 import type { Violation } from "./violation.ts";
-
-interface Rule {
-  readonly rule: string;
-  readonly message?: string;
-  readonly messageExpression?: string;
-  /** Path such as ".a.b", relative to the value that the rule is about. */
-  readonly fieldPath?: string;
-  readonly reason?: string;
-  readonly optionalOldSelf?: boolean;
-}
-
-/** A rule about the number of members that are set, as plain code: fifty times cheaper than its CEL form. */
-interface OneOf {
-  readonly kind: "exactly" | "atMost" | "atLeast";
-  readonly fields: readonly string[];
-  readonly message: string;
-}
-
-/** The rules of one component, and its children that have rules. */
-export interface RuleNode {
-  readonly type: string;
-  readonly rules?: readonly Rule[];
-  readonly oneOf?: readonly OneOf[];
-  readonly fields?: Readonly<Record<string, RuleNode>>;
-  readonly items?: RuleNode;
-  readonly values?: RuleNode;
-}
 
 /**
  * Yields violations lazily, so that a caller with enough of them stops the evaluation.

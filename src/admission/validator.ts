@@ -3,11 +3,12 @@
  * that runs. The checks run in the order of the API server: size, shape, then rules when the shape is right; then the
  * checks that no rule of a CRD can make (semantics.ts).
  */
+import type { RuleNode } from "../../generated/rules.ts";
 import { suggestion } from "../lib/suggest.ts";
 import { boundsViolation } from "./bounds.ts";
 import { type SchemaError, violation, violationOf } from "./messages.ts";
 import { memberOf } from "./paths.ts";
-import { type RuleNode, ruleViolations } from "./rules.ts";
+import { ruleViolations } from "./rules.ts";
 import { print } from "./print.ts";
 import { MAX_SCHEMA_ERRORS, ViolationList } from "./violation-list.ts";
 import type { Violation } from "./violation.ts";
