@@ -176,7 +176,7 @@ class WorkerPool implements Workers {
     this.#clock.after(BEAT_MS, () => {
       if (this.#stopped) return;
       for (const thread of this.#all)
-        if (this.#watchdog.isStuck(thread.number)) thread.kill("it was busy with one thing for too long");
+        if (this.#watchdog.isStuck(thread.number)) thread.kill("its event loop was blocked for too long");
       this.#watch();
     });
   }
