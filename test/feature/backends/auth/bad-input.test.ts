@@ -129,3 +129,74 @@ prove(
     assert.equal(entra.echo.seen.length, 0);
   },
 );
+
+const BROKEN = secret("broken", {
+  Authorization: "Bearer s3cret\r\nx-evil: 1",
+  line: "s3cret\nx-evil: 1",
+  accessKey: "AKID\r\nx-evil: 1",
+  secretKey: "s3cret",
+  cookie: "s3cret; evil=1",
+  sound: "s3cret",
+});
+const inHeader = (name: string): string =>
+  `{credentials: [{location: {header: {name: ${name}}}, secretRef: {name: broken, key: sound}}]}`;
+
+/** Blocks whose credential cannot be written into a request, and what status says of them. */
+const UNWRITABLE: readonly (readonly [auth: string, report: RegExp])[] = [
+  ['{key: "s3cret\\r\\nx-evil: 1"}', /^spec\.policies\.auth\.key: the key has a character that a header cannot hold/],
+  [
+    "{secretRef: {name: broken}}",
+    /^spec\.policies\.auth\.secretRef: entry Authorization of Secret broken has a character/,
+  ],
+  [
+    "{secretRef: {name: broken, key: line}}",
+    /^spec\.policies\.auth\.secretRef: entry line of Secret broken has a character/,
+  ],
+  [
+    "{cloudA: {region: eu-west-1, secretRef: {name: broken}}}",
+    /^spec\.policies\.auth\.cloudA\.secretRef: entry accessKey of Secret broken has a character/,
+  ],
+  [
+    "{credentials: [{location: {cookie: {name: c}}, secretRef: {name: broken, key: cookie}}]}",
+    /^spec\.policies\.auth\.credentials\[0\]\.secretRef: entry cookie of Secret broken has a semicolon/,
+  ],
+  [
+    '{key: s3cret, location: {header: {name: x-key, prefix: "P\\nx-evil: 1"}}}',
+    /^spec\.policies\.auth\.location\.header\.prefix: the prefix has a character/,
+  ],
+  ...["Host", "content-length", "Transfer-Encoding", "connection"].map(
+    (name) =>
+      [
+        inHeader(name),
+        new RegExp(
+          `^spec\\.policies\\.auth\\.credentials\\[0\\]\\.location\\.header\\.name: the proxy writes the header ${name} itself`,
+        ),
+      ] as const,
+  ),
+];
+
+prove([], "a credential that a request cannot hold lets none out, and status names what is wrong", async (context) => {
+  for (const [auth, report] of UNWRITABLE) {
+    const { gateway, echo } = await serveAuth(context, INLINE_AUTH, auth, BROKEN);
+    assert.equal((await call(gateway.url(), client("of-the-client"))).status, 500, auth);
+    assert.equal(echo.seen.length, 0, auth);
+    const messages = gateway.translator.diagnostics().map(({ path, message }) => `${path}: ${message}`);
+    assert.ok(
+      messages.some((message) => report.test(message)),
+      `${auth}: ${messages.join("\n")}`,
+    );
+    assert.doesNotMatch(messages.join(), /s3cret|evil/);
+  }
+});
+
+prove([], "a token that would end the cookie that it is written to lets no request out", async (context) => {
+  const server = await startTokenServer(context);
+  const auth = `{oauthTokenExchange: {url: "${server.url}", location: {cookie: {name: session}}}}`;
+  const { gateway, echo } = await serveAuth(context, INLINE_AUTH, auth);
+  server.reply = () => ({ members: { access_token: "minted;admin=1" } });
+  assert.equal((await call(gateway.url(), client("t"))).status, 500);
+  assert.equal(echo.seen.length, 0);
+  server.reply = () => ({});
+  assert.equal((await call(gateway.url(), client("another"))).status, 200);
+  assert.match(echo.seen[0]?.headers["cookie"] ?? "", /^session=[^;]+$/);
+});

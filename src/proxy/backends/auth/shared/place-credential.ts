@@ -11,7 +11,7 @@ const NAMES_SCHEME = /^[A-Za-z][A-Za-z0-9!#$%&'*+.^_`|~-]* \S/;
  * together.
  * @param path path and query
  * @returns the path, which differs when the credential is a query parameter
- * @throws ProxyError internal for a location that cannot be written
+ * @throws ProxyError internal for a location that cannot be written, credential_unavailable for what a cookie cannot hold
  */
 export function placeCredential(credential: Credential, headers: HeaderList, path: string): string {
   const { value } = credential;
@@ -33,7 +33,10 @@ export function placeCredential(credential: Credential, headers: HeaderList, pat
   }
 }
 
+/** A token that was fetched must not end its own cookie and begin another one. */
 function placeCookie(headers: HeaderList, name: string, value: string): void {
+  if (value.includes(";"))
+    throw new ProxyError("credential_unavailable", { detail: "the credential would end its cookie" });
   const kept = headers
     .getAll("cookie")
     .flatMap((line) => line.split(";"))

@@ -11,6 +11,7 @@ import { phaseOfBackend } from "../../../policies/shared/expression-phase.ts";
 import { checkExpression } from "../../../policies/shared/unit.ts";
 import { within, type Report } from "../../../shared/report.ts";
 import { unresolved, type Kind, type TranslateKind } from "./auth-kind.ts";
+import { findKeyFault } from "./writable.ts";
 
 export const translateCloudA: TranslateKind<"cloudA"> = (auth, _block, { secrets, report }): Kind => {
   const { serviceName = "", region = "", secretRef, assumeRole } = auth;
@@ -25,6 +26,11 @@ export const translateCloudA: TranslateKind<"cloudA"> = (auth, _block, { secrets
   const found = secrets.texts(secretRef, ["accessKey", "secretKey"], ["sessionToken"]);
   if ("error" in found) return unresolved(report, "secretRef", found.error);
   const { accessKey, secretKey, sessionToken } = found.texts;
+  for (const [entry, text] of Object.entries(found.texts)) {
+    const fault = findKeyFault(text);
+    if (fault !== undefined)
+      return unresolved(report, "secretRef", `entry ${entry} of Secret ${secretRef.name} ${fault}`);
+  }
   credential.keys = create(CloudAKeysSchema, {
     accessKeyId: accessKey,
     secretAccessKey: secretKey,

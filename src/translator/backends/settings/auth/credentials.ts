@@ -13,7 +13,7 @@ export function translateCredentials(
 ): readonly Credential[] | Kind {
   let failed: Kind | undefined;
   const credentials = list.map(({ location, secretRef }, at) => {
-    const found = readCredential(secretRef, secrets);
+    const found = readCredential(secretRef, location, secrets);
     if ("error" in found) failed = unresolved(report, `[${at}].secretRef`, found.error);
     const value = "error" in found ? "" : found.value;
     return create(CredentialSchema, { value, location: translateLocation(location) });

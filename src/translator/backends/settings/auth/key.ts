@@ -5,12 +5,17 @@ import { CredentialSchema } from "../../../../../generated/proto/gwproxy/config/
 import { translateLocation } from "../../../policies/shared/authentication.ts";
 import { unresolved, type Kind, type TranslateKind } from "./auth-kind.ts";
 import { readCredential } from "./secret-entry.ts";
+import { findValueFault } from "./writable.ts";
 
 /** An empty key counts as absent. */
-export const translateKey: TranslateKind<"key"> = (value, auth) => (value === "" ? undefined : keyOf(value, auth));
+export const translateKey: TranslateKind<"key"> = (value, auth, { report }) => {
+  const fault = findValueFault(value, auth.location);
+  if (fault !== undefined) return unresolved(report, "", `the key ${fault}`);
+  return value === "" ? undefined : keyOf(value, auth);
+};
 
 export const translateSecretRef: TranslateKind<"secretRef"> = (ref, auth, { secrets, report }) => {
-  const found = readCredential(ref, secrets);
+  const found = readCredential(ref, auth.location, secrets);
   return "error" in found ? unresolved(report, "", found.error) : keyOf(found.value, auth);
 };
 
