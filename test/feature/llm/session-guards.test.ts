@@ -1,6 +1,7 @@
 /** Prompt guards on sessions over WebSocket: what clients send and what providers say, and every action. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import type { Duplex } from "node:stream";
 import { ResponsesWebSocketSession } from "openai/lib/responses/responses-websocket-session";
 import { OpenAIRealtimeWS } from "openai/realtime/ws";
 import type { ResponseDoneEvent as RealtimeResponseDoneEvent } from "openai/resources/realtime/realtime";
@@ -83,6 +84,20 @@ prove([], "no spelling of a message gets around the guards of a session", async 
     { type: "session.update", session: { instructions: "b" } },
     { type: "response.create" },
   ]);
+});
+
+prove([], "a client that breaks the protocol of a guarded session learns the reason", async (context) => {
+  for (const [bytes, code, reason] of [
+    [[0x81, 0x01, 0x61], 1002, "a frame without a mask"],
+    [[0x81, 0x81, 0, 0, 0, 0, 0xff], 1007, "text that is not UTF-8"],
+  ] as const) {
+    const { client, realtime } = await openSession(context, `request: [{${REJECTS}}], response: [{${REJECTS}}]`);
+    const closed = Promise.all([once(client.socket, "close"), realtime.closed]);
+    // The client has no way to send it.
+    (client.socket as unknown as { readonly _socket: Duplex })._socket.write(Buffer.from(bytes));
+    const [[told, why], provider] = await closed;
+    assert.deepEqual([told, String(why), provider], [code, reason, 1001]);
+  }
 });
 
 for (const kind of ["output_text", "output_audio_transcript"])

@@ -8,6 +8,7 @@
  *
  * In both cases the client gets an event `error`. A message that a guard would mask is rejected; masks have no effect on
  * answers, as in streams.
+ * A side that breaks the protocol gets a close frame that says why, and the other one a close frame as well.
  * Each message is printed anew from what was read, so that no second reading of the same bytes can hide a text. A
  * direction without guards is relayed byte for byte, and messages of the gateway are put between those of the other side.
  */
@@ -15,11 +16,19 @@ import { randomUUID } from "node:crypto";
 import { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import type { HeaderList } from "../../../lib/header-list.ts";
+import { ignore } from "../../../lib/ignore.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
 import { parseObject, stringOf, type JsonObject } from "../shared/json.ts";
 import { RelayedFrames } from "../stream/relayed-frames.ts";
 import { TextMessages } from "../stream/text-messages.ts";
-import { printEvent, printMessage, SessionReader, type SessionFrame } from "../stream/web-socket.ts";
+import {
+  printClose,
+  printEvent,
+  printMessage,
+  SessionReader,
+  type CloseReason,
+  type SessionFrame,
+} from "../stream/web-socket.ts";
 import type { GuardChain } from "./chain.ts";
 import type { PromptGuards } from "./run.ts";
 import { checkClientEvent } from "./session-request.ts";
@@ -28,6 +37,8 @@ import { blockedError } from "./text-windows.ts";
 
 /** Longest message that is read; a longer one cannot be checked and is dropped. */
 const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
+const GOING_AWAY: CloseReason = { code: 1001, reason: "" };
+const INTERNAL_ERROR: CloseReason = { code: 1011, reason: "" };
 const UNREADABLE = "The message cannot be checked: it is longer than 2 MiB or not a JSON object.";
 
 export interface SessionContext {
@@ -68,6 +79,8 @@ class GuardedSession extends Duplex {
   /** Whether the last frame has gone to a side: it closes the session (RFC 6455 §5.5.1). */
   #isClientClosed = false;
   #isProviderClosed = false;
+  /** Whether the gateway has ended the session. */
+  #hasFailed = false;
 
   constructor(provider: Duplex, context: SessionContext) {
     super({ allowHalfOpen: true });
@@ -123,25 +136,24 @@ class GuardedSession extends Duplex {
     const before = this.#received;
     const received = (async () => {
       await before;
-      if (!this.destroyed) await work();
+      if (!this.destroyed && !this.#hasFailed) await work();
     })();
-    this.#received = received;
+    // The next piece has nothing to do with what became of this one.
+    this.#received = received.catch(ignore);
     try {
       await received;
-    } catch (error) {
-      this.destroy(asError(error));
-      return;
+    } catch {
+      this.#fail(INTERNAL_ERROR, GOING_AWAY);
     }
     this.#waitingPieces--;
     if (this.#waitingPieces === 0 && this.#hasRoom && !this.destroyed) this.#provider.resume();
   }
 
-  async #take(chunk: Buffer, done: (error?: Error) => void): Promise<void> {
+  async #take(chunk: Buffer, done: () => void): Promise<void> {
     try {
-      await this.#send(chunk);
-    } catch (error) {
-      done(asError(error));
-      return;
+      if (!this.#hasFailed) await this.#send(chunk);
+    } catch {
+      this.#fail(INTERNAL_ERROR, GOING_AWAY);
     }
     done();
   }
@@ -156,6 +168,7 @@ class GuardedSession extends Duplex {
     const reader = new SessionReader(true, MAX_MESSAGE_BYTES);
     return async (chunk) => {
       for (const frame of reader.read(chunk)) {
+        if (frame.kind === "violation") return this.#fail(frame, GOING_AWAY);
         if (frame.kind === "message") await this.#sendMessage(frame, chain);
         else this.#writeOn(frame.bytes);
         if (frame.kind === "control" && frame.isClose) this.#isProviderClosed = true;
@@ -221,7 +234,8 @@ class GuardedSession extends Duplex {
     this.#answers = answers;
     return async (chunk) => {
       for (const frame of reader.read(chunk))
-        if (frame.kind === "message") await this.#receiveMessage(frame, answers);
+        if (frame.kind === "violation") return this.#fail(INTERNAL_ERROR, frame);
+        else if (frame.kind === "message") await this.#receiveMessage(frame, answers);
         else {
           if (frame.isClose) await this.#passOn(await answers.release());
           this.#deliver(frame.bytes);
@@ -250,6 +264,23 @@ class GuardedSession extends Duplex {
     if (!this.#isClientClosed && !this.destroyed && !this.push(bytes)) this.#hasRoom = false;
   }
 
+  /** Ends the session with a close frame for each side. What is held was not checked, and is lost. */
+  #fail(toClient: CloseReason, toProvider: CloseReason): void {
+    if (this.#hasFailed || this.destroyed) return;
+    this.#hasFailed = true;
+    // A frame that would fall into a message is left out: that side only sees the end.
+    void this.#toClient.insert(printClose(toClient, false));
+    void this.#toProvider.insert(printClose(toProvider, true));
+    this.#isClientClosed = true;
+    this.#isProviderClosed = true;
+    this.#letGo();
+    this.push(null);
+    // What the sides still say is read to its end and dropped.
+    this.#hasRoom = true;
+    this.#provider.end();
+    this.#provider.resume();
+  }
+
   async #finish(): Promise<void> {
     if (this.#answers !== undefined) await this.#passOn(await this.#answers.release());
     this.#isClientClosed = true;
@@ -263,8 +294,4 @@ class GuardedSession extends Duplex {
     this.#toClient.end();
     this.#toProvider.end();
   }
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
 }

@@ -3,11 +3,11 @@
  * put together, and a message is written as one frame again. guards/session.ts uses it. What only looks on uses
  * text-messages.ts, which never changes the bytes.
  *
- * Two readers of one frame must not find different messages in it, so everything that the standard forbids is an error,
- * and no byte is passed on that was not read.
+ * Two readers of one frame must not find different messages in it, so everything that the standard forbids ends the
+ * reading, and no byte is passed on that was not read.
  */
+import { isUtf8 } from "node:buffer";
 import { randomBytes } from "node:crypto";
-import { ProxyError } from "../../exchange/errors.ts";
 import { CONTINUATION, FINAL, FIRST_CONTROL, HeadReader, lengthIn, MASK_BYTES, MASKED } from "./frame-head.ts";
 import { MessageBytes } from "./message-bytes.ts";
 
@@ -15,17 +15,33 @@ const TEXT = 1;
 const BINARY = 2;
 const CLOSE = 8;
 const LAST_CONTROL = 10;
+const PROTOCOL_ERROR = 1002;
+const INVALID_TEXT = 1007;
 const MAX_CONTROL_BYTES = 125;
 const RESERVED = 0x70;
 
-/** A message, or a control frame that stands between or inside messages. */
+/** What a close frame says (RFC 6455 §7.4.1). */
+export interface CloseReason {
+  readonly code: number;
+  readonly reason: string;
+}
+
+/** A message, a control frame that stands between or inside messages, or what the standard forbids, which is the last. */
 export type SessionFrame =
   | {
       readonly kind: "message";
       readonly isBinary: boolean;
       /** undefined when it is too long. */ readonly payload: Buffer | undefined;
     }
-  | { readonly kind: "control"; readonly isClose: boolean; /** The whole frame as it came. */ readonly bytes: Buffer };
+  | { readonly kind: "control"; readonly isClose: boolean; /** The whole frame as it came. */ readonly bytes: Buffer }
+  | ({ readonly kind: "violation" } & CloseReason);
+
+interface FrameHead {
+  readonly first: number;
+  readonly opcode: number;
+  readonly isFinal: boolean;
+  readonly isMasked: boolean;
+}
 
 interface Head {
   readonly opcode: number;
@@ -48,6 +64,7 @@ export class SessionReader {
   #message: { readonly isBinary: boolean; payload: MessageBytes | undefined } | undefined;
   /** Position in the payload of the frame, for the mask. */
   #position = 0;
+  #violation: CloseReason | undefined;
 
   /**
    * @param isMasked whether this is the side of a client, whose frames are masked
@@ -58,23 +75,31 @@ export class SessionReader {
     this.#maxBytes = maxBytes;
   }
 
-  /** @throws ProxyError upstream_broken for what the standard forbids */
+  /** Reads a piece. After a violation nothing is read any more. */
   read(chunk: Buffer): SessionFrame[] {
     const frames: SessionFrame[] = [];
     let rest = chunk;
-    while (rest.length > 0) {
+    while (rest.length > 0 && this.#violation === undefined) {
       if (this.#head === undefined) rest = this.#readHead(rest);
       else {
         const part = rest.subarray(0, this.#left);
         rest = rest.subarray(part.length);
         this.#readPayload(this.#head, part);
       }
-      if (this.#head === undefined || this.#left > 0) continue;
-      const frame = this.#finish(this.#head);
-      this.#head = undefined;
+      const frame = this.#finished();
       if (frame !== undefined) frames.push(frame);
     }
     return frames;
+  }
+
+  /** @returns undefined while a frame or a message is not complete */
+  #finished(): SessionFrame | undefined {
+    let frame: SessionFrame | undefined;
+    if (this.#violation === undefined && this.#head !== undefined && this.#left === 0) {
+      frame = this.#finish(this.#head);
+      this.#head = undefined;
+    }
+    return this.#violation === undefined ? frame : { kind: "violation", ...this.#violation };
   }
 
   /** @returns what follows the head */
@@ -86,24 +111,27 @@ export class SessionReader {
     const isFinal = (first & FINAL) !== 0;
     this.#left = lengthIn(head);
     this.#position = 0;
-    this.#checkHead({ first, opcode, isFinal, isMasked: (second & MASKED) !== 0 });
+    const wrong = this.#findWrong({ first, opcode, isFinal, isMasked: (second & MASKED) !== 0 });
+    if (wrong !== undefined) {
+      this.#violation = { code: PROTOCOL_ERROR, reason: wrong };
+      return EMPTY;
+    }
     this.#head = { opcode, isFinal, mask: this.#isMasked ? head.subarray(-MASK_BYTES) : undefined, bytes: head };
     if (opcode < FIRST_CONTROL) this.#message ??= { isBinary: opcode === BINARY, payload: new MessageBytes() };
     return chunk.subarray(end);
   }
 
-  #checkHead(head: { readonly first: number; readonly opcode: number; isFinal: boolean; isMasked: boolean }): void {
+  /** Returns what is wrong with a head; undefined when it is allowed. */
+  #findWrong(head: FrameHead): string | undefined {
     const { first, opcode, isFinal, isMasked } = head;
     // No extension is ever agreed on, so no reserved bit has a meaning.
-    if ((first & RESERVED) !== 0) throw broken("a reserved bit");
-    if (isMasked !== this.#isMasked) throw broken(isMasked ? "a masked frame of a server" : "a frame without a mask");
-    if (opcode >= FIRST_CONTROL) {
-      if (opcode > LAST_CONTROL || !isFinal || this.#left > MAX_CONTROL_BYTES) throw broken("a bad control frame");
-      return;
-    }
-    if (opcode > BINARY) throw broken("an unknown opcode");
-    if ((opcode === CONTINUATION) !== (this.#message !== undefined)) throw broken("a bad order of fragments");
-    if (!Number.isSafeInteger(this.#left)) throw broken("a bad length");
+    if ((first & RESERVED) !== 0) return "a reserved bit";
+    if (isMasked !== this.#isMasked) return isMasked ? "a masked frame of a server" : "a frame without a mask";
+    if (opcode >= FIRST_CONTROL)
+      return opcode > LAST_CONTROL || !isFinal || this.#left > MAX_CONTROL_BYTES ? "a bad control frame" : undefined;
+    if (opcode > BINARY) return "an unknown opcode";
+    if ((opcode === CONTINUATION) !== (this.#message !== undefined)) return "a bad order of fragments";
+    return Number.isSafeInteger(this.#left) ? undefined : "a bad length";
   }
 
   #readPayload({ opcode, mask }: Head, part: Buffer): void {
@@ -127,14 +155,19 @@ export class SessionReader {
   /** @returns undefined for a fragment that is not the last one */
   #finish({ opcode, isFinal, bytes }: Head): SessionFrame | undefined {
     if (opcode >= FIRST_CONTROL) {
-      const whole = Buffer.concat([bytes, ...this.#control]);
+      const frame = Buffer.concat([bytes, ...this.#control]);
       this.#control = [];
-      return { kind: "control", isClose: opcode === CLOSE, bytes: whole };
+      return { kind: "control", isClose: opcode === CLOSE, bytes: frame };
     }
     if (!isFinal || this.#message === undefined) return undefined;
     const { isBinary, payload } = this.#message;
     this.#message = undefined;
-    return { kind: "message", isBinary, payload: payload?.bytes };
+    const whole = payload?.bytes;
+    if (!isBinary && whole !== undefined && !isUtf8(whole)) {
+      this.#violation = { code: INVALID_TEXT, reason: "text that is not UTF-8" };
+      return undefined;
+    }
+    return { kind: "message", isBinary, payload: whole };
   }
 }
 
@@ -144,10 +177,6 @@ function applyMask(bytes: Buffer, mask: Buffer, position: number): void {
     bytes[at] = (bytes[at] as number) ^ (mask[(position + at) % MASK_BYTES] as number); // both are within bounds
 }
 
-function broken(detail: string): ProxyError {
-  return new ProxyError("upstream_broken", { detail: `WebSocket: ${detail}` });
-}
-
 interface Message {
   readonly payload: Buffer;
   readonly isBinary: boolean;
@@ -155,10 +184,21 @@ interface Message {
 
 /** Writes a message as one frame. @param isMasked whether it goes to a server */
 export function printMessage({ payload, isBinary }: Message, isMasked: boolean): Buffer {
+  return printFrame(isBinary ? BINARY : TEXT, payload, isMasked);
+}
+
+/** Writes the last frame to a side. @param isMasked whether it goes to a server */
+export function printClose({ code, reason }: CloseReason, isMasked: boolean): Buffer {
+  const payload = Buffer.alloc(2);
+  payload.writeUInt16BE(code);
+  return printFrame(CLOSE, Buffer.concat([payload, Buffer.from(reason)]), isMasked);
+}
+
+function printFrame(opcode: number, payload: Buffer, isMasked: boolean): Buffer {
   const { length } = payload;
   const size = length < 126 ? 0 : length < 65_536 ? 2 : 8;
   const head = Buffer.alloc(2 + size);
-  head[0] = FINAL | (isBinary ? BINARY : TEXT);
+  head[0] = FINAL | opcode;
   head[1] = (isMasked ? MASKED : 0) | (size === 0 ? length : size === 2 ? 126 : 127);
   if (size === 2) head.writeUInt16BE(length, 2);
   if (size === 8) head.writeBigUInt64BE(BigInt(length), 2);
@@ -169,6 +209,8 @@ export function printMessage({ payload, isBinary }: Message, isMasked: boolean):
   applyMask(masked, mask, 0);
   return Buffer.concat([head, mask, masked]);
 }
+
+const EMPTY: Buffer = Buffer.alloc(0);
 
 /** Writes an event as a message of text. */
 export function printEvent(event: object, isMasked: boolean): Buffer {

@@ -13,6 +13,8 @@ export interface RealtimeServer {
   readonly opened: readonly IncomingMessage[];
   /** Events of the clients, oldest first. */
   readonly received: readonly { readonly type: string }[];
+  /** Code of the close frame that ends the first session. */
+  readonly closed: Promise<number>;
   /** Sets the events that answer the next `response.create`; undefined for a text and its usage. */
   says: readonly object[] | undefined;
 }
@@ -20,11 +22,13 @@ export interface RealtimeServer {
 export async function startRealtime(context: Pick<ProofContext, "after">): Promise<RealtimeServer> {
   const opened: IncomingMessage[] = [];
   const received: { type: string }[] = [];
-  const realtime: RealtimeServer & { port: number } = { port: 0, opened, received, says: undefined };
+  const { promise: closed, resolve: close } = Promise.withResolvers<number>();
+  const realtime: RealtimeServer & { port: number } = { port: 0, opened, received, closed, says: undefined };
   const server = new WebSocketServer({ host: "127.0.0.1", port: 0, perMessageDeflate: { threshold: 0 } });
   server.on("connection", (socket: WebSocket, request: IncomingMessage) => {
     if (request.headers.authorization !== `Bearer ${OPENAI_KEY}`) return socket.close(1008, "invalid key");
     opened.push(request);
+    socket.on("close", close);
     const isRealtime = request.url?.startsWith("/v1/realtime?") === true;
     socket.on("message", (data: Buffer) => {
       const event = JSON.parse(data.toString()) as { type: string };

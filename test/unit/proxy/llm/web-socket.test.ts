@@ -23,12 +23,13 @@ function frame(payload: string, { opcode = 1, isFinal = true, isMasked = false, 
   return whole;
 }
 
-/** Returns what a reader finds: texts of messages, "binary", "long" or "control". */
+/** Returns what a reader finds: texts of messages, "binary", "long", "control", or the code and reason of a violation. */
 function read(bytes: Buffer, isMasked: boolean, places: readonly number[] = [], maxBytes = 1_000): string[] {
   const reader = new SessionReader(isMasked, maxBytes);
   const ends = [0, ...[...places].sort((a, b) => a - b), bytes.length];
   return ends.slice(1).flatMap((end, at) =>
     reader.read(bytes.subarray(ends[at], end)).map((found) => {
+      if (found.kind === "violation") return `${found.code} ${found.reason}`;
       if (found.kind === "control") return `control ${found.isClose ? "close" : found.bytes.length}`;
       return `${found.isBinary ? "binary " : ""}${found.payload?.toString() ?? "too long"}`;
     }),
@@ -98,21 +99,47 @@ test("what is printed is read again", () => {
   );
 });
 
-const FORBIDDEN: Readonly<Record<string, Buffer>> = {
-  "a reserved bit": frame("a", { reserved: 0x40 }),
-  "a masked frame of a server": frame("a", { isMasked: true }),
-  "an unknown opcode": frame("a", { opcode: 3 }),
-  "an unknown control frame": frame("a", { opcode: 11 }),
-  "a control frame in fragments": frame("a", { opcode: 9, isFinal: false }),
-  "a long control frame": frame("a".repeat(126), { opcode: 9 }),
-  "a fragment of nothing": frame("a", { opcode: 0 }),
-  "a message inside another": Buffer.concat([frame("a", { isFinal: false }), frame("b")]),
-  "a length beyond all numbers": Buffer.from([0x81, 127, 255, 255, 255, 255, 255, 255, 255, 255, 1]),
-};
+const FORBIDDEN: readonly (readonly [name: string, found: string, bytes: Buffer])[] = [
+  ["a reserved bit", "1002 a reserved bit", frame("a", { reserved: 0x40 })],
+  ["a masked frame of a server", "1002 a masked frame of a server", frame("a", { isMasked: true })],
+  ["an unknown opcode", "1002 an unknown opcode", frame("a", { opcode: 3 })],
+  ["an unknown control frame", "1002 a bad control frame", frame("a", { opcode: 11 })],
+  ["a control frame in fragments", "1002 a bad control frame", frame("a", { opcode: 9, isFinal: false })],
+  ["a long control frame", "1002 a bad control frame", frame("a".repeat(126), { opcode: 9 })],
+  ["a fragment of nothing", "1002 a bad order of fragments", frame("a", { opcode: 0 })],
+  [
+    "a message inside another",
+    "1002 a bad order of fragments",
+    Buffer.concat([frame("a", { isFinal: false }), frame("b")]),
+  ],
+  [
+    "a length beyond all numbers",
+    "1002 a bad length",
+    Buffer.from([0x81, 127, 255, 255, 255, 255, 255, 255, 255, 255, 1]),
+  ],
+  ["text that is not UTF-8", "1007 text that is not UTF-8", Buffer.from([0x81, 2, 0xc3, 0x28])],
+  [
+    "text that is not UTF-8 in fragments",
+    "1007 text that is not UTF-8",
+    Buffer.from([0x01, 2, 0x61, 0xed, 0x80, 2, 0xa0, 0x80]),
+  ],
+];
 
-for (const [name, bytes] of Object.entries(FORBIDDEN))
-  test(`${name} ends the session`, () => assert.throws(() => read(bytes, false), /upstream_broken|upstream/));
+for (const [name, found, bytes] of FORBIDDEN)
+  test(`${name} is the last that is read`, () => {
+    const whole = Buffer.concat([frame("before"), bytes, frame("behind")]);
+    for (let cut = 0; cut <= whole.length; cut++) {
+      const seen = read(whole, false, [cut]);
+      assert.deepEqual(seen.slice(0, 2), ["before", found], `cut at ${cut}`);
+      assert.ok(!seen.includes("behind"));
+    }
+  });
+
+test("a letter may be split between fragments, and bytes that are no text are binary", () => {
+  const bytes = Buffer.from([0x01, 1, 0xc3, 0x80, 1, 0xa4, 0x82, 1, 0xff]);
+  assert.deepEqual(read(bytes, false), ["ä", "binary \ufffd"]);
+});
 
 test("a frame of a client has to be masked", () => {
-  assert.throws(() => read(frame("a"), true), /upstream/);
+  assert.deepEqual(read(frame("a"), true), ["1002 a frame without a mask"]);
 });

@@ -160,6 +160,40 @@ test("a side that leaves during a check ends the other one", async (context) => 
     }
 });
 
+/** Bytes that the standard forbids, from either side, with the codes of the close frames. */
+const VIOLATIONS: readonly (readonly [from: "client" | "provider", bytes: number[], codes: readonly number[]])[] = [
+  ["client", [0x81, 0x01, 0x61], [1002, 1001]],
+  ["client", [0x81, 0x81, 0, 0, 0, 0, 0xff], [1007, 1001]],
+  ["provider", [0xf1, 0x01, 0x61], [1011, 1002]],
+  ["provider", [0x81, 0x01, 0xff], [1011, 1007]],
+];
+
+for (const [from, bytes, codes] of VIOLATIONS)
+  test(`a ${from} that breaks the protocol is told so, and the other side gets an end: ${codes.join()}`, async (context) => {
+    const guards = compileGuards({ request: {}, response: {} });
+    const [near, provider] = await socketPair(context);
+    const { client } = openSession(guards, [near, provider]);
+    const sides = [client, provider].map(async (side) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of side) chunks.push(chunk as Buffer);
+      return Buffer.concat(chunks);
+    });
+    const held = printEvent(delta("unchecked"), false);
+    if (from === "client") client.write(Buffer.from(bytes));
+    else provider.write(Buffer.concat([held, Buffer.from(bytes), held]));
+    const [toClient = Buffer.alloc(0), toProvider = Buffer.alloc(0)] = await Promise.all(sides);
+    assert.equal(toClient[0], 0x88);
+    assert.equal(toProvider[0], 0x88);
+    assert.deepEqual([toClient.readUInt16BE(2), unmasked(toProvider).readUInt16BE()], codes);
+    assert.ok(toClient.length === 2 + (toClient[1] ?? 0), "nothing but the close frame");
+  });
+
+/** Returns the payload of a short frame. */
+function unmasked(frame: Buffer): Buffer {
+  const mask = frame.subarray(2, 6);
+  return Buffer.from(frame.subarray(6).map((byte, at) => byte ^ (mask[at % 4] ?? 0)));
+}
+
 test("a client that does not read is not read either", async () => {
   const { client, provider } = openSession(compileGuards({ request: {} }));
   provider.resume();
@@ -255,8 +289,9 @@ test("nothing follows the frame that closes a session", async () => {
   assert.deepEqual(Buffer.concat(received), Buffer.concat([printEvent(delta("held"), false), close]));
 });
 
+const NOT_UTF8 = "what is not UTF-8";
 const HOSTILE: Readonly<Record<string, Buffer>> = {
-  "what is not UTF-8": Buffer.from('{"type":"session.update","session":{"instructions":"\xff"}}', "latin1"),
+  [NOT_UTF8]: Buffer.from('{"type":"session.update","session":{"instructions":"\xff"}}', "latin1"),
   "what is not JSON": Buffer.from("no JSON"),
   "what is no object": Buffer.from(`["${SECRET}"]`),
   "what nests too deep": Buffer.from(`${'{"a":'.repeat(300)}1${"}".repeat(300)}`),
@@ -266,7 +301,8 @@ const HOSTILE: Readonly<Record<string, Buffer>> = {
 
 for (const [name, payload] of Object.entries(HOSTILE))
   test(`${name} is refused in both directions, as text and as bytes, and the session goes on`, async () => {
-    for (const isBinary of [false, true]) {
+    // Text that is not UTF-8 ends a session.
+    for (const isBinary of name === NOT_UTF8 ? [true] : [false, true]) {
       const { client, provider } = openSession(compileGuards({ request: {}, response: {} }));
       const [told, received] = [new Listener(client, false), new Listener(provider, true)];
       client.write(printMessage({ payload, isBinary }, true));
