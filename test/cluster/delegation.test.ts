@@ -57,10 +57,36 @@ test("routes delegate on a cluster as they do from files, and no status stays be
     assert.deepEqual(Object.fromEntries(described), policies, `${title}: policies`);
   };
 
+  const ages = async (): Promise<Map<string, string>> => {
+    const routes = (await stored("httproutes")) as readonly StoredRoute[];
+    return new Map(
+      routes.map(({ metadata: { namespace, name, creationTimestamp = "" } }) => [
+        `${namespace}/${name}`,
+        creationTimestamp,
+      ]),
+    );
+  };
+  // Ages have whole seconds. An object that is created for show alone tells the second of the server.
+  const untilLater = async (): Promise<void> => {
+    const youngest = [...(await ages()).values()].sort().at(-1) ?? "";
+    const probe = ["create", "configmap", "now", "--dry-run=server", "-o", "jsonpath={.metadata.creationTimestamp}"];
+    await eventually(async () => assert.ok((await server.kubectl(probe)) > youngest));
+  };
+  const create = async (objects: readonly KubeObject[], created: TreeStep["created"]): Promise<void> => {
+    const before = await ages();
+    if (created === "later") await untilLater();
+    await apply(documents(...objects.map((object) => JSON.stringify(object))));
+    if (created !== "together") return;
+    const born = [...(await ages())].filter(([id]) => !before.has(id));
+    if (new Set(born.map(([, age]) => age)).size === 1) return;
+    await remove(born.map(([id]) => `HTTPRoute ${id}`));
+    await create(objects, created);
+  };
+
   for (const { name, steps } of TREES)
     await t.test(name, async () => {
       for (const step of steps) {
-        if (step.apply !== undefined) await apply(documents(...step.apply.map((object) => JSON.stringify(object))));
+        if (step.apply !== undefined) await create(step.apply, step.created);
         await remove(step.remove ?? []);
         await eventually(() => check(step));
       }

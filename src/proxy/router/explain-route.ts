@@ -22,7 +22,7 @@ import {
   type ExplainedBackend,
   type ExplainedMirror,
 } from "./explain-backend.ts";
-import { routeText, type CompiledRoute, type CompiledRule } from "./route.ts";
+import { routeText, type CompiledRoute } from "./route.ts";
 
 /** A route on one of its listeners, for operators. */
 export interface ExplainedRoute {

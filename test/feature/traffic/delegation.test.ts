@@ -53,8 +53,17 @@ for (const { name, steps } of TREES)
     const fixed = documents(GATEWAY, ...backends);
     const gateway = await startGateway(context, fixed);
     const objects = new Map<string, KubeObject>();
-    for (const { title, apply = [], remove = [], requests, status, policies, chains = {} } of steps) {
-      for (const object of apply) objects.set(objectKey(objectId(object)), object);
+    for (const [
+      at,
+      { title, created, apply = [], remove = [], requests, status, policies, chains = {} },
+    ] of steps.entries()) {
+      for (const object of apply) {
+        const key = objectKey(objectId(object));
+        const second = created === undefined ? 0 : at;
+        const born =
+          objects.get(key)?.metadata.creationTimestamp ?? `2026-01-01T00:00:${String(second).padStart(2, "0")}Z`;
+        objects.set(key, { ...object, metadata: { ...object.metadata, creationTimestamp: born } });
+      }
       for (const [key, object] of objects) {
         const { kind, namespace, name: own } = objectId(object);
         if (remove.includes(`${kind} ${namespace}/${own}`)) objects.delete(key);
