@@ -4,7 +4,8 @@
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { isIP } from "node:net";
-import { HTTPError, type H3Event } from "h3";
+import type { H3Event } from "h3";
+import { text } from "./http.ts";
 
 /**
  * Refuses requests that a web page in the operator's browser could send: through a host name of its own (DNS rebinding),
@@ -12,16 +13,21 @@ import { HTTPError, type H3Event } from "h3";
  * page cannot read the answer, but it would start a trace or a profile. Browsers say where such a request comes from
  * (Fetch Metadata, `Sec-Fetch-Site`); `none` is an address that the operator typed, and other clients send no such field.
  */
-export function refuseForeign(event: H3Event): void {
-  for (const [name] of event.req.headers)
-    if (isForwarding(name)) throw new HTTPError({ status: 403, message: "forwarded requests are refused" });
-  const host = event.req.headers.get("host") ?? "";
-  if (!isOwnHost(host)) throw new HTTPError({ status: 403, message: "foreign host" });
-  if (event.req.method !== "GET" && event.req.headers.get("origin") !== null)
-    throw new HTTPError({ status: 403, message: "requests of web pages are refused" });
-  const site = event.req.headers.get("sec-fetch-site") ?? "none";
+export function refuseForeign({ req: { method, headers } }: H3Event): Response | undefined {
+  for (const [name] of headers)
+    if (isForwarding(name)) return refused("forwarded requests are refused; connect directly, without a proxy");
+  if (!isOwnHost(headers.get("host") ?? ""))
+    return refused("this Host is refused; use localhost or an address, such as http://127.0.0.1:15000/");
+  if (method !== "GET" && headers.get("origin") !== null)
+    return refused("requests of web pages are refused; use gwproxy or curl");
+  const site = headers.get("sec-fetch-site") ?? "none";
   if (site !== "none" && site !== "same-origin")
-    throw new HTTPError({ status: 403, message: "requests of other web pages are refused" });
+    return refused("requests of other web pages are refused; type the address into the browser");
+  return undefined;
+}
+
+function refused(reason: string): Response {
+  return text(`${reason}\n`, 403);
 }
 
 const FORWARDING: ReadonlySet<string> = new Set(["forwarded", "via", "cdn-loop", "x-real-ip"]);
@@ -40,13 +46,14 @@ function isForwarding(name: string): boolean {
 export function requireToken(
   token: () => Promise<string>,
   publicPaths: ReadonlySet<string>,
-): (event: H3Event) => Promise<void> {
+): (event: H3Event) => Promise<Response | undefined> {
   return async ({ req, url }) => {
-    if (req.method === "GET" && publicPaths.has(url.pathname)) return;
+    if (req.method === "GET" && publicPaths.has(url.pathname)) return undefined;
     const [, shown = ""] = /^Bearer +([^ ]+) *$/i.exec(req.headers.get("authorization") ?? "") ?? [];
-    if (shown !== "" && isEqual(shown, await token())) return;
-    const headers = { "www-authenticate": "Bearer" };
-    throw new HTTPError({ status: 401, message: "the token of --admin-token-file is needed", headers });
+    if (shown !== "" && isEqual(shown, await token())) return undefined;
+    return text("send the token of --admin-token-file as Authorization: Bearer TOKEN\n", 401, {
+      "www-authenticate": "Bearer",
+    });
   };
 }
 

@@ -57,10 +57,7 @@ async function serveAdmin<Context>(
     if (get !== undefined) app.get(path, (event) => get(event, context));
     if (post !== undefined) app.post(path, (event) => post(event, context));
   }
-  refuseOtherMethods(
-    app,
-    rows.map(([path, methods]): [string, string] => [path, methods]),
-  );
+  refuseOtherMethods(app, [["/", "GET"], ...rows.map(([path, methods]): [string, string] => [path, methods])]);
   return serveOn(app, address);
 }
 

@@ -23,12 +23,12 @@ export interface LogFilter {
   modules: ReadonlyMap<string, LogLevel>;
 }
 
-/** Parses a filter such as `info,proxy=debug`. @returns undefined when the text is not a filter */
+/** Parses a filter such as `info,proxy=debug`, or `info,proxy:debug`. @returns undefined when the text is not a filter */
 export function parseLogFilter(text: string): LogFilter | undefined {
   let level: LogLevel | undefined;
   const modules = new Map<string, LogLevel>();
   for (const part of text.split(",")) {
-    const [name, value, rest] = part.trim().split("=");
+    const [name, value, rest] = part.trim().split(/[=:]/);
     if (rest !== undefined || name === undefined || name === "") return undefined;
     if (value === undefined) {
       if (!isLogLevel(name) || level !== undefined) return undefined;

@@ -69,6 +69,8 @@ test("the log level is read, changed, refused with a usage text, and reset", asy
   const changed = await call(`${url}/logging?level=warn,proxy=debug`, { method: "POST" });
   assert.equal(changed.body, "current log level is warn,proxy=debug\n");
   assert.equal(filter.modules.get("proxy"), "debug");
+  const colon = await call(`${url}/logging?level=warn,proxy:trace`, { method: "POST" });
+  assert.equal(colon.body, "current log level is warn,proxy=trace\n");
   const refused = await call(`${url}/logging?level=loud`, { method: "POST" });
   assert.equal(refused.status, 400);
   assert.equal(filter.level, "warn");
@@ -77,7 +79,19 @@ test("the log level is read, changed, refused with a usage text, and reset", asy
 
 test("a foreign Host is refused, an unknown path is 404 and a wrong method 405", async (t) => {
   const { url } = await admin(t);
-  assert.equal((await call(`${url}/config_dump`, { headers: { host: "evil.test" } })).status, 403);
+  const foreign = await call(`${url}/config_dump`, { headers: { host: "evil.test" } });
+  assert.deepEqual(
+    [foreign.status, foreign.headers["content-type"], foreign.body],
+    [
+      403,
+      "text/plain; charset=utf-8",
+      "this Host is refused; use localhost or an address, such as http://127.0.0.1:15000/\n",
+    ],
+  );
+  for (const method of ["POST", "PUT", "HEAD"]) {
+    const page = await call(url, { method });
+    assert.deepEqual([page.status, page.headers["allow"]], [405, "GET"], method);
+  }
   assert.equal((await call(`${url}/config_dump`, { headers: { host: "127.0.0.1.evil.test" } })).status, 403);
   assert.equal((await call(`${url}/nothing`)).status, 404);
   assert.equal((await call(`${url}/config_dump`, { method: "POST" })).status, 405);
