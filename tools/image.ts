@@ -1,8 +1,8 @@
 /**
  * Builds the container images of controller and proxy as one archive, dist/gwproxy-images.tar or the path in the first
- * argument (`make image`), writes a bill of materials beside it, and prints the sums of both. The images contain the published program, this machine's Node and the libraries that Node needs;
- * they have neither a shell nor a package manager. Nothing is written inside them at run time, so the root file system
- * can be read-only.
+ * argument (`make image`), writes a bill of materials beside it, and prints the sums of both. The images contain the
+ * published program, this machine's Node and the libraries that Node needs; they have neither a shell nor a package
+ * manager. Nothing is written inside them at run time, so the root file system can be read-only.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";

@@ -1,6 +1,6 @@
 /**
- * The official clients of all chat APIs behind one interface, for tests that ask the same of each: a question goes out in
- * the words of the client, whole or streamed, and what comes back is told in neutral ones.
+ * The official clients of all chat APIs behind one interface, for tests that run the same conversation with each. A
+ * question is sent in the format of the client, whole or streamed, and the response is returned in a neutral form.
  */
 import Anthropic from "@anthropic-ai/sdk";
 import {

@@ -48,7 +48,7 @@ export const AUTH_PLACES: readonly AuthPlace[] = [INLINE_AUTH, ATTACHED_AUTH, PR
 interface AuthGateway {
   readonly gateway: TestGateway;
   readonly manifests: string;
-  /** What leaves the gateway arrives here. */
+  /** The upstream, which receives the requests that leave the gateway. */
   readonly echo: Echo;
 }
 

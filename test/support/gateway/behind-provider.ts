@@ -13,7 +13,10 @@ import { documents, GATEWAY, route, startGateway, type TestGateway } from "./gat
 import { inferencePool } from "./inference-pool.ts";
 import { service } from "./models.ts";
 
-/** Who says a setting: the provider or its GwBackend, and a policy on the backend behind it before and after an edit. */
+/**
+ * Where a setting comes from: the provider or its GwBackend (`own`), or a policy on the backend behind it, before and
+ * after an edit (`first`, `second`).
+ */
 export const VOICES = ["own", "first", "second"] as const;
 export type Voice = (typeof VOICES)[number];
 
@@ -37,7 +40,7 @@ export interface Received {
 interface ModelServers {
   readonly ports: readonly [number, number];
   readonly received: Received[];
-  /** First bytes of each connection, as far as they came at once. */
+  /** The first chunk that each connection sent. */
   readonly opened: string[];
 }
 

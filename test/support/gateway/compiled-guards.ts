@@ -1,4 +1,4 @@
-/** Prompt guards compiled from a configuration message, and a service that answers when the test says so. */
+/** Compiles prompt guards from a configuration message, and a guard service whose answers the test triggers. */
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import {
@@ -60,7 +60,7 @@ export interface SlowService {
   finish(answer: object | Error): Promise<void>;
 }
 
-/** A service whose calls end when the test says so. */
+/** A guard service whose calls stay open until the test finishes them. */
 export function slowService(): SlowService {
   const waiting: PromiseWithResolvers<object>[] = [];
   const asked: unknown[] = [];

@@ -23,7 +23,7 @@ export interface Console {
 
 interface ConsoleOptions {
   readonly token?: string;
-  /** Series of metrics that stand in place of those of the process. */
+  /** Series of metrics that replace those of the process. */
   readonly series?: Readonly<Record<string, readonly Reading[]>>;
 }
 

@@ -14,7 +14,7 @@ export interface SessionEvent {
   readonly [member: string]: unknown;
 }
 
-/** A client of a session: what it gets, in order. */
+/** The client of a session; it records the events that it receives in order. */
 class SessionClient {
   readonly socket: WebSocket;
   readonly #events: SessionEvent[] = [];

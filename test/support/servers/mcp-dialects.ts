@@ -18,15 +18,15 @@ interface Reply {
 
 type Refuse = (name: string) => Reply;
 
-/** How a server answers for what it does not have. */
+/** How a server answers requests for items that it does not have. */
 interface Dialect {
   readonly tool: Refuse;
   readonly prompt: Refuse;
   readonly resource: Refuse;
   readonly task: Refuse;
-  /** Of a prompt or resource. */
+  /** Answer to a completion for such a prompt or resource. */
   readonly completion: Refuse;
-  /** Answers so for completions of everything: it does not serve them. */
+  /** The server answers all completions in this way, because it does not support them. */
   readonly completesNothing?: boolean;
 }
 
@@ -34,7 +34,7 @@ const error = (code: number, message: string, data?: unknown): Reply => ({ error
 const failed = (text: string): Reply => ({ result: { isError: true, content: [{ type: "text", text }] } });
 const completed = (...values: string[]): Reply => ({ result: { completion: { values, hasMore: false } } });
 
-/** A server that makes one error of everything. */
+/** Returns a dialect with one error for all kinds of items. */
 function uniform(refuse: Refuse): Dialect {
   return { tool: refuse, prompt: refuse, resource: refuse, task: refuse, completion: refuse };
 }
@@ -119,7 +119,7 @@ export async function startDialectServer(
   return { port, methods: () => received.map(({ body }) => (body as ReceivedMessage | undefined)?.method ?? "") };
 }
 
-/** Agrees to everything, and keeps the stream open. */
+/** Acknowledges all subscriptions and keeps the stream open. */
 function acknowledge(response: ServerResponse, { id, params = {} }: ReceivedMessage): void {
   const agreed = {
     notifications: params.notifications,

@@ -1,4 +1,4 @@
-/** What an MCP server must not answer: every call of it fails, and costs the gateway little. */
+/** Responses that an MCP server must not send: each call fails, at little cost for the gateway. */
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -101,7 +101,7 @@ function sendForEver({ socket }: ServerResponse, head: string, more: string): vo
   write();
 }
 
-/** Waits until those who read what never ends have given it up. */
+/** Resolves when the readers of all endless responses have closed their connections. */
 export async function untilClosed(): Promise<void> {
   while (endless.size > 0) await new Promise(setImmediate);
 }

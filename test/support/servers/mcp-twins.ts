@@ -80,7 +80,7 @@ export async function startRequestTwin(context: Pick<ProofContext, "after">, nam
   return (await startModernMcpServer(context, name, (server) => configureRequestTwin(server, name))).port;
 }
 
-/** Adds what the server of the helper has not: it echoes already. */
+/** Adds the tools that the helper's server lacks; it has `echo` already. */
 function configureRequestTwin(server: RequestMcpServer, name: string): void {
   server.server.registerCapabilities({ logging: {} });
   server.registerTool("count", { inputSchema: z.object({ to: z.number() }) }, async ({ to }, { mcpReq }) => {

@@ -15,9 +15,9 @@ export class ModelServer {
   /** "address:port", which is also the `x-served-by` of its answers. */
   readonly name: string;
   readonly address: string;
-  /** Requests that wait, as the metrics say. */
+  /** Number of waiting requests that the metrics report. */
   queue = 0;
-  /** Share of the cache that is in use, as the metrics say. */
+  /** Share of the cache in use that the metrics report. */
   cacheUsage = 0.1;
   /** Number of chats that were answered. */
   served = 0;
@@ -40,7 +40,7 @@ export class ModelServer {
     await once(this.#server, "listening");
   }
 
-  /** Answers what it has begun, then ends. */
+  /** Completes the responses in progress, then stops. */
   async stop(): Promise<void> {
     this.#isEnding = true;
     const closed = once(this.#server, "close");
@@ -49,7 +49,7 @@ export class ModelServer {
     await closed;
   }
 
-  /** Ends at once, as a crash does. */
+  /** Stops at once, as in a crash. */
   crash(): void {
     this.#server.close();
     this.#server.closeAllConnections();
@@ -80,7 +80,7 @@ export class ModelServer {
       const showsUsage = (body["stream_options"] as Fields | undefined)?.["include_usage"] === true;
       for (const event of streamCompletion(answer, MODEL, showsUsage)) {
         response.write(event);
-        // A turn of the event loop between tokens, so that they do not leave as one.
+        // Yield to the event loop between tokens, so that they are not sent as one chunk.
         await new Promise(setImmediate);
       }
       response.end();

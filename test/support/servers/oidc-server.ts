@@ -9,7 +9,7 @@ import type { ProofContext } from "../proofs/prove.ts";
 
 export interface OidcServer {
   readonly issuer: string;
-  /** From now on this provider answers. */
+  /** Sets the provider that answers from now on. */
   use(provider: Provider): void;
   /** Returns what a client gets for the form. @param client "id:secret", each encoded as in a form */
   token(client: string, form: Readonly<Record<string, string>>): Promise<string>;

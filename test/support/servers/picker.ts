@@ -14,7 +14,7 @@ import type { ProofContext } from "../proofs/prove.ts";
 
 const DESTINATION = "x-gateway-destination-endpoint";
 
-/** What a picker is asked. */
+/** A request to the picker. */
 export interface Question {
   /** "address:port" of the endpoints that may be chosen. */
   readonly subset: readonly string[];
@@ -22,7 +22,7 @@ export interface Question {
   readonly body: string;
 }
 
-/** A list of endpoints; or an answer in place of the model server; or undefined, for no answer at all. */
+/** A list of endpoints, a response in place of the model server's, or undefined for no answer. */
 export type PickerAnswer =
   | { readonly to: string; readonly by?: "header" | "metadata"; readonly body?: string }
   | { readonly immediate: MessageInitShape<typeof ImmediateResponseSchema> }

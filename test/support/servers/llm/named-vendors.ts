@@ -17,7 +17,7 @@ interface SeenCall {
 
 export interface NamedVendors {
   readonly seen: readonly SeenCall[];
-  /** Knows alone where the names are. */
+  /** Resolves the host names to the local server. */
   readonly proxy: ForwardProxy;
   /** Certificate of the authority, as PEM. */
   readonly authority: string;

@@ -1,5 +1,5 @@
 /**
- * All strict vendors at once, with one answer in neutral words that each of them gives in its own format. The matrix of
+ * All strict vendors at once, with one neutral answer that each of them sends in its own format. The matrix of
  * client formats and providers uses it.
  */
 import type { ProofContext } from "../../proofs/prove.ts";
