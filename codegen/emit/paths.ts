@@ -1,6 +1,7 @@
 /**
  * Writes the tables of paths per kind, found by walking its components: references, expressions of users, formats,
- * fields that fail closed, reserved names and secrets. "*" in a path stands for each item of a list or each value of a map.
+ * fields that fail closed, reserved names and secrets. "*" in a path stands for each item of a list or each value of a
+ * map.
  */
 import { CEL_PHASES } from "../../src/cel/environments/phases.ts";
 import type { SchemaGraph } from "../graph.ts";

@@ -147,7 +147,8 @@ class Threads implements ReviewThreads {
 
   #lost(thread: Thread): void {
     this.#threads.delete(thread);
-    // A thread that ends before it is ready costs one review, so that threads which cannot start are not started for ever.
+    // A thread that ends before it is ready costs one review, so that threads which cannot start are not started for
+    // ever.
     const job = thread.isReady ? thread.job : this.#waiting.shift();
     job?.settle(unanswerable(500, "the object could not be checked", "its thread ended"));
     thread.job = undefined;

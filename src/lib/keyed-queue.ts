@@ -139,7 +139,9 @@ class LatestValueQueue<Value> implements KeyedQueue<Value> {
     }
   }
 
-  /** Handles one value and then decides what is next for its key: a newer value, a retry after a failure, or nothing. */
+  /**
+   * Handles one value and then decides what is next for its key: a newer value, a retry after a failure, or nothing.
+   */
   async #run(key: string, item: Item<Value>, value: Value): Promise<void> {
     this.#running++;
     item.isRunning = true;

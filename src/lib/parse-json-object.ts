@@ -1,6 +1,6 @@
 /**
- * Parses text that should be a JSON object and may be a secret: the error of JSON.parse quotes the text, so it is dropped
- * and the caller reports the failure in its own words.
+ * Parses text that should be a JSON object and may be a secret: the error of JSON.parse quotes the text, so it is
+ * dropped and the caller reports the failure in its own words.
  */
 import { isRecord } from "./is-record.ts";
 

@@ -115,7 +115,8 @@ export interface Proxy {
   /** Returns the state for dumps; its resources still contain secrets. */
   state(): Promise<ProxyState>;
   /**
-   * Returns the policies of the routes of a name in the order in which they run, on each listener; empty for an unknown route.
+   * Returns the policies of the routes of a name in the order in which they run, on each listener; empty for an unknown
+   * route.
    * @param name "namespace/name"
    */
   explain(name: string): Promise<readonly ExplainedRoute[]>;

@@ -3,8 +3,8 @@
  * metrics of data planes and controllers are built on it.
  *
  * Each thread has a registry of its own and counts without synchronisation. Worker threads hand their counts to the
- * main thread periodically: `take` empties the counts and `add` merges them; `observations` and `replaceObservations` do the same for
- * values that are read.
+ * main thread periodically: `take` empties the counts and `add` merges them; `observations` and `replaceObservations`
+ * do the same for values that are read.
  */
 import {
   printCounter,

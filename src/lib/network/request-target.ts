@@ -7,8 +7,8 @@ export function pathOf(target: string): string {
 }
 
 /**
- * Decodes a name or value of a query (application/x-www-form-urlencoded). Text whose percent-encoding is not valid UTF-8
- * is returned as it is, because clients may send any bytes.
+ * Decodes a name or value of a query (application/x-www-form-urlencoded). Text whose percent-encoding is not valid
+ * UTF-8 is returned as it is, because clients may send any bytes.
  */
 export function decodeQueryText(text: string): string {
   if (!text.includes("%") && !text.includes("+")) return text;

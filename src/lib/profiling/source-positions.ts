@@ -1,4 +1,6 @@
-/** Maps places of compiled code to its sources, by the maps beside the compiled files. Profiles show what people wrote. */
+/**
+ * Maps places of compiled code to its sources, by the maps beside the compiled files. Profiles show what people wrote.
+ */
 import { readFileSync } from "node:fs";
 import { SourceMap } from "node:module";
 import { dirname, join, normalize } from "node:path";

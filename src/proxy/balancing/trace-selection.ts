@@ -1,4 +1,6 @@
-/** Shows operators how the endpoint of a traced request was chosen. The HTTP and LLM handlers call it after the choice. */
+/**
+ * Shows operators how the endpoint of a traced request was chosen. The HTTP and LLM handlers call it after the choice.
+ */
 import type { CandidateEndpoint, DebugTrace } from "../exchange/debug-trace.ts";
 import type { BalancedEndpoint, PickOptions } from "./pick.ts";
 

@@ -106,8 +106,8 @@ export function isRequestTarget(text: string): boolean {
 }
 
 /**
- * Decides whether a policy may put the text in place of a path and query: visible ASCII that begins with a slash (origin
- * form, RFC 9112 §3.2.1), since other characters could split the request line.
+ * Decides whether a policy may put the text in place of a path and query: visible ASCII that begins with a slash
+ * (origin form, RFC 9112 §3.2.1), since other characters could split the request line.
  */
 export function isOriginForm(text: string): boolean {
   return /^\/[\u0021-\u007e]*$/.test(text);

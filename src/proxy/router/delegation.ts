@@ -99,7 +99,9 @@ export class DelegationTable {
     }
   }
 
-  /** Binds the chains through a route again at their next use: the route has changed, or a policy or listener above it. */
+  /**
+   * Binds the chains through a route again at their next use: the route has changed, or a policy or listener above it.
+   */
   outdate(routeKey: string): void {
     for (const chain of this.#chainsOf.get(routeKey) ?? []) {
       const bound = this.#chains.get(chain);

@@ -185,7 +185,10 @@ export class ListenerTable {
 /** Finds the rule of the listener that serves a request, through any delegation. @throws ProxyError */
 type FindRule = (host: string, path: string, request: Routable) => Candidate<BoundRule> | undefined;
 
-/** Returns whether the rule that the request would get leads to models. Asked while an error is answered, so it never throws. */
+/**
+ * Returns whether the rule that the request would get leads to models. Asked while an error is answered, so it never
+ * throws.
+ */
 function leadsToModels(find: FindRule, exchange: HttpExchange): boolean {
   try {
     return findRoute(find, exchange)?.rule.servesModels(exchange) === true;

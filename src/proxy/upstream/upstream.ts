@@ -53,7 +53,10 @@ export interface RawRequest extends Pick<UpstreamRequest, "deadlineAtMs" | "time
 }
 
 export interface Upstream {
-  /** @throws ProxyError upstream_unreachable, connect_timeout, upstream_broken, request_timeout, backend_timeout, grpc_timeout, response_invalid, upgrade_failed */
+  /**
+   * @throws ProxyError upstream_unreachable, connect_timeout, upstream_broken, request_timeout, backend_timeout,
+   * grpc_timeout, response_invalid, upgrade_failed
+   */
   send(target: UpstreamTarget, request: UpstreamRequest): Promise<UpstreamResponse>;
   /**
    * Opens a connection for raw bytes that only this caller uses.

@@ -1,7 +1,7 @@
 /**
  * The largest heap of each worker of a data plane. Left alone, V8 lets every thread grow to half of the container's
- * memory, so that two busy ones are enough for the kernel to end the whole process. With a limit of its own, a thread that
- * runs out of memory ends alone and is replaced. `WorkerPool` sets it; `--max-old-space-size` of Node replaces it.
+ * memory, so that two busy ones are enough for the kernel to end the whole process. With a limit of its own, a thread
+ * that runs out of memory ends alone and is replaced. `WorkerPool` sets it; `--max-old-space-size` of Node replaces it.
  */
 import { totalmem } from "node:os";
 

@@ -1,4 +1,6 @@
-/** A worker's side of the shared fetching of credentials: asks the main thread (token-coordinator.ts) before it fetches. */
+/**
+ * A worker's side of the shared fetching of credentials: asks the main thread (token-coordinator.ts) before it fetches.
+ */
 import { GwError } from "../../lib/errors.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import type { FetchedToken, TokenBroker } from "../tokens/token.ts";

@@ -1,8 +1,8 @@
 /**
- * Coordinates the fetching of credentials on the main thread (singleflight across threads): of all workers that need one
- * credential, the first to ask fetches it, and the others wait for its result. A token is kept until its margin begins,
- * so that a worker that asks later does not fetch it again. WorkerPool has one, and `token-broker.ts` is the side of the
- * workers.
+ * Coordinates the fetching of credentials on the main thread (singleflight across threads): of all workers that need
+ * one credential, the first to ask fetches it, and the others wait for its result. A token is kept until its margin
+ * begins, so that a worker that asks later does not fetch it again. WorkerPool has one, and `token-broker.ts` is the
+ * side of the workers.
  *
  *     worker 1 ──ask──▶ coordinator ──"fetch"──▶ worker 1 ──fetched──▶ coordinator ──token──▶ workers 1 … n
  *     worker 2 ──ask──▶ (waits) ────────────────────────────────────────────────────────────────▲

@@ -64,7 +64,9 @@ export function routeToModels(gateway: ObjectId, listener: string): Resource[] {
   return [resourceOf("HttpRoute", route), modelsBackend(backend, object, false)];
 }
 
-/** Returns the Backend that stands for models. @param stripsPrefix whether the matched prefix is no part of their paths */
+/**
+ * Returns the Backend that stands for models. @param stripsPrefix whether the matched prefix is no part of their paths
+ */
 export function modelsBackend(key: string, object: ObjectRef, stripsPrefix: boolean): Resource {
   const value = create(ModelsBackendSchema, { stripsPrefix });
   return resourceOf("Backend", create(BackendSchema, { key, object, kind: { case: "models", value } }));

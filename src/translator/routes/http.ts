@@ -54,7 +54,9 @@ function translateHttpRule(rule: HTTPRouteRule, context: RuleContext, directMode
   });
 }
 
-/** Returns the Backend that stands for the models of the rule, or one that answers 500 when the rule cannot serve them. */
+/**
+ * Returns the Backend that stands for the models of the rule, or one that answers 500 when the rule cannot serve them.
+ */
 function translateModelRule(
   rule: HTTPRouteRule,
   context: RuleContext,

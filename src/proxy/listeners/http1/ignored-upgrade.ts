@@ -1,6 +1,6 @@
 /**
- * Requests with an upgrade that the HTTP/1 server ignores. node's parser stops for good after the head of an upgrade, so
- * such a request is put back in front of its connection and parsed once more.
+ * Requests with an upgrade that the HTTP/1 server ignores. node's parser stops for good after the head of an upgrade,
+ * so such a request is put back in front of its connection and parsed once more.
  */
 import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";

@@ -1,6 +1,6 @@
 /**
- * Bodies of which an external processor has seen a part: `SplicedBody` has a replaced start, and `TrailedBody` shows its
- * trailers to the processor. `side-processor.ts` uses them; duplex-body.ts has the body that streams through it.
+ * Bodies of which an external processor has seen a part: `SplicedBody` has a replaced start, and `TrailedBody` shows
+ * its trailers to the processor. `side-processor.ts` uses them; duplex-body.ts has the body that streams through it.
  */
 import type { ProcessingResponse } from "../../../../generated/proto/envoy/service/ext_proc/v3/external_processor_pb.ts";
 import { CalloutError } from "../../callouts/callout.ts";

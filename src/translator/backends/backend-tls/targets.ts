@@ -1,6 +1,6 @@
 /**
- * Resolves the targets of a BackendTLSPolicy (GEP-1897): ports of Services, GwBackends and InferencePools. `declare.ts` uses it, and
- * `policies/jwks/remote-jwks.ts` uses `tlsPolicyOn` for the server that it fetches keys from.
+ * Resolves the targets of a BackendTLSPolicy (GEP-1897): ports of Services, GwBackends and InferencePools. `declare.ts`
+ * uses it, and `policies/jwks/remote-jwks.ts` uses `tlsPolicyOn` for the server that it fetches keys from.
  *
  * When several policies name the same target and section, the oldest wins. A policy that names a port beats one that
  * names the whole Service.
@@ -102,7 +102,9 @@ interface Found {
 
 const NOTHING: Found = { targets: [], gateways: [] };
 
-/** @param policies every policy that names the Service; ports that one of them names are not part of the whole Service */
+/**
+ * @param policies every policy that names the Service; ports that one of them names are not part of the whole Service
+ */
 function resolveService({ ref, namespace, context, read }: Place, policies: readonly Entry<BackendTLSPolicy>[]): Found {
   const key = `${namespace}/${ref.name}`;
   const service = ref.group === "" ? read.get(context.services, key) : undefined;

@@ -1,7 +1,7 @@
 /**
- * Outlines a GwPolicy: the units that it sets and the targets that it sets them on, without any value. The outline stays
- * equal when a value is edited, so that such an edit does not recompute which policies are overridden. `declare.ts`
- * uses it.
+ * Outlines a GwPolicy: the units that it sets and the targets that it sets them on, without any value. The outline
+ * stays equal when a value is edited, so that such an edit does not recompute which policies are overridden.
+ * `declare.ts` uses it.
  */
 import type { GwPolicy } from "../../../../generated/types/policy.ts";
 import {

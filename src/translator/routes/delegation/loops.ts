@@ -1,7 +1,7 @@
 /**
- * Finds cycles of delegation, for the status of the route that closes the loop. `declare.ts` uses it. No resource depends
- * on them: the data plane itself refuses requests that follow a cycle (`src/proxy/router/delegation.ts`), and the other
- * rules of the same routes serve.
+ * Finds cycles of delegation, for the status of the route that closes the loop. `declare.ts` uses it. No resource
+ * depends on them: the data plane itself refuses requests that follow a cycle (`src/proxy/router/delegation.ts`), and
+ * the other rules of the same routes serve.
  */
 import type { Readable } from "../../../lib/collections/collection.ts";
 import type { Read } from "../../../lib/collections/graph.ts";
@@ -59,8 +59,8 @@ function chainBetween(
 }
 
 /**
- * Tells whether requests can reach a route without passing through another one. A loop closes at the route through which
- * requests enter it; a loop that no listener leads to closes at each of its routes.
+ * Tells whether requests can reach a route without passing through another one. A loop closes at the route through
+ * which requests enter it; a loop that no listener leads to closes at each of its routes.
  */
 function isEntered(key: string, other: string, context: LoopContext, read: Read): boolean {
   return key === other || isServed(key, other, context, read) || !isServed(other, undefined, context, read);
