@@ -3,7 +3,7 @@
  * (review-worker.ts).
  */
 import { messageOf } from "../lib/errors.ts";
-import { MAX_DEPTH, MAX_VALUES } from "./bounds.ts";
+import { MAX_DEPTH, MAX_VALUES } from "./checks/bounds.ts";
 import { type JsonBounds, findJsonError } from "./json-bounds.ts";
 import { type AdmissionReview, type ValidateObject, readReview, review } from "./review.ts";
 

@@ -4,7 +4,7 @@ import { KINDS } from "../../generated/kinds.ts";
 import { RULES } from "../../generated/rules.ts";
 import { SECRETS } from "../../generated/secrets.ts";
 import { validators } from "../../generated/validators/index.js";
-import { semanticViolations } from "./semantics.ts";
+import { semanticViolations } from "./checks/semantics.ts";
 import { reaches } from "./paths.ts";
 import type { ApiSchema } from "./validator.ts";
 

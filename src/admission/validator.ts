@@ -5,10 +5,10 @@
  */
 import type { RuleNode } from "../../generated/rules.ts";
 import { suggestion } from "../lib/suggest.ts";
-import { boundsViolation } from "./bounds.ts";
+import { boundsViolation } from "./checks/bounds.ts";
 import { type SchemaError, violation, violationOf } from "./messages.ts";
 import { memberOf } from "./paths.ts";
-import { ruleViolations } from "./rules.ts";
+import { ruleViolations } from "./checks/rules.ts";
 import { print } from "./print.ts";
 import { MAX_SCHEMA_ERRORS, ViolationList } from "./violation-list.ts";
 import type { Violation } from "./violation.ts";

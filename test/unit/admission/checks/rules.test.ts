@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RuleNode } from "../../../generated/rules.ts";
-import { ruleViolations } from "../../../src/admission/rules.ts";
+import type { RuleNode } from "../../../../generated/rules.ts";
+import { ruleViolations } from "../../../../src/admission/checks/rules.ts";
 
 const NODE: RuleNode = {
   type: "object",

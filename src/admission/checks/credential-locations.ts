@@ -3,10 +3,10 @@
  * first one removes its credential or refuses that of the other, so no request can pass both. When two credentials are
  * written to one place, the later one replaces the earlier one.
  */
-import { REFS } from "../../generated/refs.ts";
-import { violation } from "./messages.ts";
-import { memberOf, valuesAt } from "./paths.ts";
-import type { Violation } from "./violation.ts";
+import { REFS } from "../../../generated/refs.ts";
+import { violation } from "../messages.ts";
+import { memberOf, valuesAt } from "../paths.ts";
+import type { Violation } from "../violation.ts";
 
 /** A place in a request in comparable form: header names in lower case, other names as written. */
 interface CredentialLocation {

@@ -3,16 +3,16 @@
  * that the gateway reserves. schema.ts hands it to the validator. The paths come from the schema; this file contains
  * only the checks.
  */
-import { EXPRESSIONS } from "../../generated/expressions.ts";
-import { FORMATS } from "../../generated/formats.ts";
-import { RESERVED } from "../../generated/reserved.ts";
+import { EXPRESSIONS } from "../../../generated/expressions.ts";
+import { FORMATS } from "../../../generated/formats.ts";
+import { RESERVED } from "../../../generated/reserved.ts";
 import { absentValueViolations } from "./absent-values.ts";
 import { credentialLocationViolations } from "./credential-locations.ts";
 import { expressionViolations } from "./expressions.ts";
-import { violation } from "./messages.ts";
-import { childPath, textsAt, valuesAt } from "./paths.ts";
+import { violation } from "../messages.ts";
+import { childPath, textsAt, valuesAt } from "../paths.ts";
 import { checkPattern, patternViolations } from "./patterns.ts";
-import type { Violation } from "./violation.ts";
+import type { Violation } from "../violation.ts";
 
 type Check = (object: unknown, pattern: readonly string[]) => Iterable<Violation>;
 

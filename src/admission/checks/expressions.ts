@@ -2,17 +2,17 @@
  * Checks the expressions that users write into our kinds: each must compile, and read only variables that exist in its
  * phase. semantics.ts uses it.
  */
-import { parseExpression } from "../cel/compile/compile-expression.ts";
-import { REQUEST_ENVIRONMENT } from "../cel/environments/index.ts";
-import { CelError } from "../cel/errors.ts";
-import { type CelPhase, environmentOf } from "../cel/environments/phases.ts";
-import { parseDuration } from "../lib/time/duration.ts";
-import { messageOf } from "../lib/errors.ts";
-import { violation } from "./messages.ts";
-import { memberOf, textsAt, valuesAt } from "./paths.ts";
-import { print } from "./print.ts";
+import { parseExpression } from "../../cel/compile/compile-expression.ts";
+import { REQUEST_ENVIRONMENT } from "../../cel/environments/index.ts";
+import { CelError } from "../../cel/errors.ts";
+import { type CelPhase, environmentOf } from "../../cel/environments/phases.ts";
+import { parseDuration } from "../../lib/time/duration.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { violation } from "../messages.ts";
+import { memberOf, textsAt, valuesAt } from "../paths.ts";
+import { print } from "../print.ts";
 import { ValidatedTextCache } from "./validated-text-cache.ts";
-import type { Violation } from "./violation.ts";
+import type { Violation } from "../violation.ts";
 
 /**
  * A path pattern and the phase in which its expression runs. "*" stands for each item of a list or each value of a map.

@@ -5,15 +5,15 @@
  * read is missing, which users rarely expect: they get a warning. A rule of a Deny that reads a variable which never
  * has a value is an error.
  */
-import { findAbsentReads } from "../cel/absent-reads.ts";
-import { compileExpression } from "../cel/compile/compile-expression.ts";
-import { CelError } from "../cel/errors.ts";
-import { environmentOf } from "../cel/environments/phases.ts";
+import { findAbsentReads } from "../../cel/absent-reads.ts";
+import { compileExpression } from "../../cel/compile/compile-expression.ts";
+import { CelError } from "../../cel/errors.ts";
+import { environmentOf } from "../../cel/environments/phases.ts";
 import type { ExpressionPlace } from "./expressions.ts";
-import { violation } from "./messages.ts";
-import { memberOf, textsAt, valuesAt } from "./paths.ts";
-import { print } from "./print.ts";
-import type { Violation } from "./violation.ts";
+import { violation } from "../messages.ts";
+import { memberOf, textsAt, valuesAt } from "../paths.ts";
+import { print } from "../print.ts";
+import type { Violation } from "../violation.ts";
 
 /**
  * Variables that expressions may name but that never have a value where a Deny reads them. Such a rule denies every

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ValidatedTextCache } from "../../../src/admission/validated-text-cache.ts";
+import { ValidatedTextCache } from "../../../../src/admission/checks/validated-text-cache.ts";
 
 function ask(sound: ValidatedTextCache, text: string, rules = "a"): boolean {
   let isAsked = false;

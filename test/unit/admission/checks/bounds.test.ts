@@ -1,9 +1,9 @@
 /** What is too large or too deep is refused before work in proportion to it: the tests count how far anyone looked. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { boundsViolation } from "../../../src/admission/bounds.ts";
-import { type JsonBounds, findJsonError } from "../../../src/admission/json-bounds.ts";
-import { validate } from "../../../src/admission/validate.ts";
+import { boundsViolation } from "../../../../src/admission/checks/bounds.ts";
+import { type JsonBounds, findJsonError } from "../../../../src/admission/json-bounds.ts";
+import { validate } from "../../../../src/admission/validate.ts";
 
 const BOUNDS: JsonBounds = { maxDepth: 100, maxValues: 1000, maxBytes: 10_000, measuredDepth: 2 };
 const MIB = 1024 * 1024;

@@ -2,7 +2,7 @@
  * Refuses objects that are too big or too deep before any check walks them recursively. validator.ts uses it first. The
  * limits are far above every valid object: etcd takes 1.5 MiB, and no schema here nests deeper than 40.
  */
-import type { Violation } from "./violation.ts";
+import type { Violation } from "../violation.ts";
 
 export const MAX_DEPTH = 100;
 const MAX_CHARACTERS = 2 * 1024 * 1024;

@@ -3,15 +3,15 @@
  * server does. validator.ts uses it. It visits the children that exist, skips transition rules without an old value,
  * and treats a rule that fails to evaluate as violated.
  */
-import type { OneOf, Rule, RuleNode } from "../../generated/rules.ts";
-import { compileExpression } from "../cel/compile/compile-expression.ts";
-import { RULE_ENVIRONMENT } from "../cel/environments/index.ts";
-import type { Expression } from "../cel/expression.ts";
-import type { Scope } from "../cel/scope.ts";
-import { messageOf } from "../lib/errors.ts";
-import { violation } from "./messages.ts";
-import { childPath, memberOf } from "./paths.ts";
-import type { Violation } from "./violation.ts";
+import type { OneOf, Rule, RuleNode } from "../../../generated/rules.ts";
+import { compileExpression } from "../../cel/compile/compile-expression.ts";
+import { RULE_ENVIRONMENT } from "../../cel/environments/index.ts";
+import type { Expression } from "../../cel/expression.ts";
+import type { Scope } from "../../cel/scope.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { violation } from "../messages.ts";
+import { childPath, memberOf } from "../paths.ts";
+import type { Violation } from "../violation.ts";
 
 /**
  * Yields violations lazily, so that a caller with enough of them stops the evaluation.

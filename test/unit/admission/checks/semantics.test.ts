@@ -1,8 +1,8 @@
-/** What admission finds in texts and between fields, where no rule of a CRD looks: src/admission/semantics.ts. */
+/** What admission finds in texts and between fields, where no rule of a CRD looks: src/admission/checks/semantics.ts. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { applyDefaults } from "../../../generated/defaults.ts";
-import { validate } from "../../../src/admission/validate.ts";
+import { applyDefaults } from "../../../../generated/defaults.ts";
+import { validate } from "../../../../src/admission/validate.ts";
 
 const GATEWAY = { group: "gateway.networking.k8s.io", kind: "Gateway", name: "gw" };
 

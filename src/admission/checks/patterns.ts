@@ -3,12 +3,12 @@
  * gateway runs them as RE2 without backtracking, so that no match can stall (ReDoS), and limits length and repetition,
  * so that no compiled pattern is large.
  */
-import { findPatternError as reasonOf } from "../cel/check/constants.ts";
-import { violation } from "./messages.ts";
-import { childPath, memberOf, valuesAt } from "./paths.ts";
-import { print } from "./print.ts";
+import { findPatternError as reasonOf } from "../../cel/check/constants.ts";
+import { violation } from "../messages.ts";
+import { childPath, memberOf, valuesAt } from "../paths.ts";
+import { print } from "../print.ts";
 import { ValidatedTextCache } from "./validated-text-cache.ts";
-import type { Violation } from "./violation.ts";
+import type { Violation } from "../violation.ts";
 
 const MATCH = ["spec", "rules", "*", "matches", "*"];
 
