@@ -55,7 +55,8 @@ export function readPage({ bytes, payload }: Message, shape: ListShape): ListPag
     if (isList) items.length = 0;
     const end = isList ? readItems(bytes, start, shape.name, items) : skipChecked(bytes, start);
     if (isList) list = { start, end };
-    else if (members.isNamed("nextCursor")) nextCursor = readString(bytes, { start, end });
+    // Some servers write an empty cursor at the end, with which the list would begin again.
+    else if (members.isNamed("nextCursor")) nextCursor = readString(bytes, { start, end }) || undefined;
     members.passValue(end);
   }
   return { bytes, list, items, nextCursor };

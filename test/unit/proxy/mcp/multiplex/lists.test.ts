@@ -116,6 +116,14 @@ describe("a list of several targets", () => {
     assert.equal(b.received.length, 1);
   });
 
+  it("ends where targets give no cursor, null, or an empty one", async () => {
+    for (const nextCursor of ["", null, undefined]) {
+      const a = scriptedTarget("a", { "tools/list": () => ({ result: { tools: [{ name: "x" }], nextCursor } }) });
+      const { result } = await testServer([a, scriptedTarget("b", {})]).ask("tools/list");
+      assert.deepEqual(result, { tools: [{ name: "a_x" }] });
+    }
+  });
+
   it("refuses cursors that were changed, made up, or made for another list or backend", async () => {
     const pages = [[{ name: "x" }], [{ name: "y" }]];
     const targets = ["a", "b"].map((name) =>
