@@ -267,10 +267,10 @@ test("names are looked for in several lists of one session at once", async (cont
   assert.equal(greeting.messages.length, 1);
 });
 
-/** Answers as a server without tools and prompts. */
+/** Answers as a server without tools and prompts, which accepts notifications with 200. */
 function answerWithNothing(body: unknown, response: ServerResponse): void {
   const { id, method } = (body ?? {}) as { readonly id?: unknown; readonly method?: string };
-  if (id === undefined) return void response.writeHead(body === undefined ? 405 : 202).end();
+  if (id === undefined) return void response.writeHead(body === undefined ? 405 : 200).end();
   const introduction = { protocolVersion: "2025-11-25", capabilities: {}, serverInfo: { name: "s", version: "1" } };
   const outcome =
     method === "initialize" ? { result: introduction } : { error: { code: -32_601, message: "Method not found" } };

@@ -6,6 +6,7 @@ import type { BackendSettings, McpTarget } from "../../../../generated/proto/gwp
 import type { Attribute } from "../../../telemetry/attributes.ts";
 import type { BackendDeps, ServiceEndpoint } from "../../backends/handler.ts";
 import { HealthRule } from "../../balancing/health.ts";
+import { discard } from "../../exchange/discard.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
 import { callOf } from "../call-record.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
@@ -167,6 +168,11 @@ export class HttpTarget implements Target {
       span: spanOf(this.name, out),
     };
     const response = await sendCall(request, endpoint, caller, { upstream: this.#deps.upstream, rule: this.#rule });
+    if (message.kind !== "request" && response.status >= 200 && response.status < 300) {
+      // Nothing is asked, so nothing is read: servers accept notifications with several statuses and bodies.
+      discard({ ...response, upstream: true });
+      return { kind: "accepted" };
+    }
     const answer = await readAnswer(response, caller.responseLimitBytes, version);
     if (isInitialize && (answer.kind === "message" || answer.kind === "events"))
       this.#enter(own, answer.headers, endpoint);
@@ -213,10 +219,7 @@ export class HttpTarget implements Target {
     caller: RoutedExchange,
   ): McpAnswer {
     if (answer.kind === "refused") return passOn(answer);
-    if (message.kind !== "request" || message.id === undefined) {
-      if (answer.kind === "events") void answer.events.return();
-      return accepted();
-    }
+    if (message.kind !== "request" || message.id === undefined) return accepted();
     if (answer.kind === "events") {
       const stream = new ResponseStream(answer.events, message.id, async (lastEventId) => {
         const resumed = await this.#get(own, version, caller, lastEventId);
