@@ -12,6 +12,8 @@ import { NO_LEDGER, readBody, streamFrom } from "../../../support/gateway/llm-ha
 import { translateStream } from "../../../../src/proxy/llm/stream/translated-stream.ts";
 
 interface Case {
+  /** The client's request where the form of the answer depends on it. */
+  readonly asked?: JsonObject;
   readonly request?: { readonly input: JsonObject; readonly output: JsonObject; readonly dropped?: readonly string[] };
   readonly refused?: { readonly input: JsonObject; readonly text: string };
   readonly response?: { readonly input: JsonObject; readonly output: JsonObject };
@@ -47,22 +49,22 @@ class Translation {
     return { body: printed.body, dropped: losses.names };
   }
 
-  response(body: JsonObject): JsonObject {
+  response(body: JsonObject, request: JsonObject): JsonObject {
     const answer = this.#provider.readAnswer(body, { toolNames: undefined, model: "m" });
-    return this.#client.printAnswer(answer, { request: {}, createdAt: CREATED_AT });
+    return this.#client.printAnswer(answer, { request, createdAt: CREATED_AT });
   }
 
   error(body: Buffer, status: number): JsonObject {
     return this.#client.printError(this.#provider.readError(body, status), status);
   }
 
-  async stream(events: readonly JsonObject[]): Promise<unknown[]> {
+  async stream(events: readonly JsonObject[], request: JsonObject): Promise<unknown[]> {
     // Each event comes by itself: a stream whose first bytes are an error is no stream.
     const chunks = events.map((event) =>
       Buffer.from(`event: ${String(event["type"])}\r\ndata: ${JSON.stringify(event)}\r\n\r\n`),
     );
     const reader = this.#provider.readStream({ toolNames: undefined, model: "m" });
-    const printer = this.#client.printStream({ request: {}, createdAt: CREATED_AT });
+    const printer = this.#client.printStream({ request, createdAt: CREATED_AT });
     const source = streamFrom(chunks);
     const body = translateStream(source, { ledger: NO_LEDGER, maxEventBytes: 65_536 }, { reader, printer });
     const { text: output, error } = await readBody(body);
@@ -80,12 +82,14 @@ function formatOf(name: string): ChatFormat | undefined {
 }
 
 /** What a case has to come out as; `make golden` writes it. */
-async function resultOf(translation: Translation, { request, refused, response, stream, error }: Case): Promise<Case> {
+async function resultOf(translation: Translation, golden: Case): Promise<Case> {
+  const { request, refused, response, stream, error, asked = {} } = golden;
   return {
+    ...(golden.asked && { asked }),
     ...(request && { request: withDropped(request.input, translation.request(request.input)) }),
     ...(refused && { refused: { input: refused.input, text: refusalOf(() => translation.request(refused.input)) } }),
-    ...(response && { response: { input: response.input, output: translation.response(response.input) } }),
-    ...(stream && { stream: { input: stream.input, output: await translation.stream(stream.input) } }),
+    ...(response && { response: { input: response.input, output: translation.response(response.input, asked) } }),
+    ...(stream && { stream: { input: stream.input, output: await translation.stream(stream.input, asked) } }),
     ...(error && {
       error: { ...error, output: translation.error(Buffer.from(textOf(error.input)), error.status) },
     }),

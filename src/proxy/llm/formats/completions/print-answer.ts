@@ -1,29 +1,32 @@
 /** Prints an answer as a chat completion. */
 import type { Answer, Choice, StopReason } from "../../conversation/answer.ts";
 import type { CallPart, Part } from "../../conversation/conversation.ts";
+import { unwrapFreeText } from "../../conversation/free-text.ts";
 import { printCallId } from "../../conversation/call-id.ts";
 import { printSignature } from "../../conversation/signature.ts";
 import type { JsonObject } from "../../shared/json.ts";
 import type { AnswerContext } from "../chat-format.ts";
+import { customToolNames } from "./custom-tools.ts";
 import { printUsage } from "./usage.ts";
 
-export function printAnswer({ id, model, choices, facts }: Answer, { createdAt }: AnswerContext): JsonObject {
+export function printAnswer({ id, model, choices, facts }: Answer, { createdAt, request }: AnswerContext): JsonObject {
+  const customTools = customToolNames(request);
   return {
     id,
     object: "chat.completion",
     created: createdAt,
     model,
-    choices: choices.map(printChoice),
+    choices: choices.map((choice) => printChoice(choice, customTools)),
     ...(facts.usage === undefined ? {} : { usage: printUsage(facts.usage) }),
     ...(facts.serviceTier === undefined ? {} : { service_tier: facts.serviceTier }),
   };
 }
 
-function printChoice({ index, parts, stop }: Choice): JsonObject {
-  return { index, message: printMessage(parts), logprobs: null, finish_reason: finishReason(stop.reason) };
+function printChoice({ index, parts, stop }: Choice, customTools: ReadonlySet<string>): JsonObject {
+  return { index, message: printMessage(parts, customTools), logprobs: null, finish_reason: finishReason(stop.reason) };
 }
 
-function printMessage(parts: readonly Part[]): JsonObject {
+function printMessage(parts: readonly Part[], customTools: ReadonlySet<string>): JsonObject {
   let text = "";
   let thoughts = "";
   let refusal = "";
@@ -45,7 +48,7 @@ function printMessage(parts: readonly Part[]): JsonObject {
         blocks.push(redactedBlock(printSignature(part.data)));
         break;
       case "call":
-        calls.push(printCall(part));
+        calls.push(printCall(part, customTools));
         break;
       default:
     }
@@ -66,10 +69,11 @@ export function redactedBlock(data: string): JsonObject {
   return { type: "redacted_thinking", data };
 }
 
-function printCall(call: CallPart): JsonObject {
+function printCall(call: CallPart, customTools: ReadonlySet<string>): JsonObject {
   const { name, arguments: text, isFreeText } = call;
   const id = printCallId(call);
   if (isFreeText === true) return { id, type: "custom", custom: { name, input: text } };
+  if (customTools.has(name)) return { id, type: "custom", custom: { name, input: unwrapFreeText(text) } };
   // Clients parse the arguments of every call.
   return { id, type: "function", function: { name, arguments: text === "" ? "{}" : text } };
 }

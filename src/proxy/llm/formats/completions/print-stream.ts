@@ -1,10 +1,12 @@
 /** Prints a stream of chat completion chunks as server-sent events, closed by `[DONE]`. */
 import { printCallId } from "../../conversation/call-id.ts";
 import type { AnswerEvent, OpenedPart } from "../../conversation/events.ts";
+import { unwrapFreeText } from "../../conversation/free-text.ts";
 import { printSignature } from "../../conversation/signature.ts";
 import { objectOf, type JsonObject } from "../../shared/json.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { AnswerContext, StreamPrinter } from "../chat-format.ts";
+import { customToolNames } from "./custom-tools.ts";
 import { printCompletionsStreamError } from "./errors.ts";
 import { finishReason, redactedBlock, thinkingBlock } from "./print-answer.ts";
 import { printUsage } from "./usage.ts";
@@ -15,7 +17,10 @@ interface Part {
   /** Index among the calls of the choice. */
   readonly call: number;
   hasDelta: boolean;
-  /** Thoughts so far; a signed thought is printed once more as a whole. */
+  /**
+   * Thoughts so far; a signed thought is printed once more as a whole. Or the arguments so far of a custom tool, whose
+   * text stands inside them and can only be printed when they are complete.
+   */
   text: string;
   signature: string | undefined;
 }
@@ -29,6 +34,7 @@ export function printStream(context: AnswerContext): StreamPrinter {
 class CompletionsPrinter implements StreamPrinter {
   readonly #createdAt: number;
   readonly #showsUsage: boolean;
+  readonly #customTools: ReadonlySet<string>;
   readonly #parts = new Map<string, Part>();
   readonly #calls = new Map<number, number>();
   readonly #roles = new Set<number>();
@@ -41,6 +47,7 @@ class CompletionsPrinter implements StreamPrinter {
 
   constructor({ createdAt, request }: AnswerContext) {
     this.#createdAt = createdAt;
+    this.#customTools = customToolNames(request);
     this.#showsUsage = objectOf(request["stream_options"])?.["include_usage"] === true;
   }
 
@@ -114,10 +121,9 @@ class CompletionsPrinter implements StreamPrinter {
     this.#calls.set(choice, call + 1);
     const { name } = opened;
     const id = printCallId(opened);
-    const made =
-      opened.isFreeText === true
-        ? { type: "custom", custom: { name, input: "" } }
-        : { type: "function", function: { name, arguments: "" } };
+    const made = this.#isCustom(opened)
+      ? { type: "custom", custom: { name, input: "" } }
+      : { type: "function", function: { name, arguments: "" } };
     return this.#chunk(choice, { tool_calls: [{ index: call, id, ...made }] });
   }
 
@@ -148,6 +154,10 @@ class CompletionsPrinter implements StreamPrinter {
       case "refusal":
         return this.#chunk(choice, { refusal: text });
       case "call":
+        if (this.#isWrapped(part.opened)) {
+          part.text += text;
+          return "";
+        }
         return this.#arguments(choice, part, text);
       default:
         return this.#chunk(choice, { content: text });
@@ -155,8 +165,7 @@ class CompletionsPrinter implements StreamPrinter {
   }
 
   #arguments(choice: number, { opened, call: index }: Part, text: string): string {
-    const isFreeText = opened.kind === "call" && opened.isFreeText === true;
-    const made = isFreeText ? { custom: { input: text } } : { function: { arguments: text } };
+    const made = this.#isCustom(opened) ? { custom: { input: text } } : { function: { arguments: text } };
     return this.#chunk(choice, { tool_calls: [{ index, ...made }] });
   }
 
@@ -165,12 +174,22 @@ class CompletionsPrinter implements StreamPrinter {
     if (part === undefined) return "";
     this.#parts.delete(keyOf(event.choice, event.part));
     const { opened, hasDelta, text, signature } = part;
+    if (this.#isWrapped(opened)) return this.#arguments(event.choice, part, unwrapFreeText(text));
     // Clients parse the arguments of every call, so a call without any gets an empty object.
     if (opened.kind === "call" && opened.isFreeText !== true && !hasDelta)
       return this.#arguments(event.choice, part, "{}");
     if (opened.kind !== "reasoning" || signature === undefined) return "";
     this.#addBlock(event.choice, thinkingBlock(text, signature));
     return "";
+  }
+
+  #isCustom(opened: OpenedPart): boolean {
+    return opened.kind === "call" && (opened.isFreeText === true || this.#customTools.has(opened.name));
+  }
+
+  /** Whether the text of a call comes inside the arguments of a function. */
+  #isWrapped(opened: OpenedPart): boolean {
+    return opened.kind === "call" && opened.isFreeText !== true && this.#customTools.has(opened.name);
   }
 
   #part({ choice, part }: { choice: number; part: number }): Part | undefined {

@@ -160,6 +160,8 @@ function assistantParts(message: JsonObject, path: string): Part[] {
       if (type === "text") parts.push(...textPart(requireText(part["text"], `${place}.text`)));
       else if (type === "refusal") parts.push(...refusal(requireText(part["refusal"], `${place}.refusal`)));
   parts.push(...refusal(readText(message["refusal"], `${path}.refusal`) ?? ""));
+  if (readObject(message["audio"], `${path}.audio`) !== undefined)
+    throw invalidRequest(`${path}.audio names speech that only the provider which made it knows`);
   readObjects(message["tool_calls"], `${path}.tool_calls`).forEach((call, at) =>
     parts.push(readCall(call, `${path}.tool_calls[${at}]`)),
   );

@@ -9,6 +9,7 @@ import {
   type Tool,
   type ToolChoice,
 } from "../../conversation/conversation.ts";
+import { freeTextFunction } from "../../conversation/free-text.ts";
 import type { Json, JsonObject } from "../../shared/json.ts";
 import { readModelName } from "../../shared/model-name.ts";
 import {
@@ -33,7 +34,7 @@ const READ: ReadonlySet<string> = new Set(
   (
     "model messages max_tokens max_completion_tokens stop temperature top_p top_k stream stream_options tools " +
     "tool_choice parallel_tool_calls user thinking_budget_tokens reasoning_effort response_format n seed " +
-    "presence_penalty frequency_penalty functions function_call"
+    "presence_penalty frequency_penalty functions function_call modalities"
   ).split(" "),
 );
 
@@ -58,6 +59,7 @@ function checkMessage(item: Json, at: number): void {
 
 export function readRequest(body: JsonObject, { model, streaming }: RequestContext): Conversation {
   const messages = requireList(body["messages"], "messages");
+  requireTextAnswer(body["modalities"]);
   if (messages.length === 0) throw invalidRequest("messages must not be empty");
   const conversation: Conversation = {
     model,
@@ -75,6 +77,13 @@ export function readRequest(body: JsonObject, { model, streaming }: RequestConte
   });
   addSettings(body, conversation);
   return conversation;
+}
+
+/** No other format has an answer of speech that a chat completion could hold. */
+function requireTextAnswer(modalities: Json | undefined): void {
+  if (modalities === undefined || modalities === null) return;
+  const at = requireList(modalities, "modalities").findIndex((modality) => modality !== "text");
+  if (at !== -1) throw invalidRequest(`modalities[${at}] must be "text" for this provider`);
 }
 
 function addSettings(body: JsonObject, conversation: Conversation): void {
@@ -122,7 +131,18 @@ function readTool(tool: JsonObject, at: number): Tool {
   const path = `tools[${at}]`;
   const type = requireText(tool["type"], `${path}.type`);
   if (type === "function") return readFunction(requireObject(tool["function"], `${path}.function`), `${path}.function`);
+  if (type === "custom") return readCustomTool(requireObject(tool["custom"], `${path}.custom`), `${path}.custom`);
   return { kind: "vendor", vendor: "openai", name: type, value: tool, path };
+}
+
+function readCustomTool(made: JsonObject, path: string): Tool {
+  const name = requireText(made["name"], `${path}.name`);
+  const description = readText(made["description"], `${path}.description`);
+  const place = `${path}.format.grammar`;
+  const grammar = readObject(readObject(made["format"], `${path}.format`)?.["grammar"], place);
+  const definition = readText(grammar?.["definition"], `${place}.definition`);
+  const syntax = readText(grammar?.["syntax"], `${place}.syntax`);
+  return freeTextFunction(name, description, definition === undefined ? undefined : { definition, syntax });
 }
 
 function readFunction(made: JsonObject, path: string): Tool {
@@ -172,9 +192,11 @@ function readAllowedTools(chosen: JsonObject): ToolChoice {
   const path = "tool_choice.allowed_tools";
   const allowed = requireObject(chosen["allowed_tools"], path);
   if (allowed["mode"] === "auto") return { kind: "auto" };
-  const names = readObjects(allowed["tools"], `${path}.tools`).map((tool, at) =>
-    requireText(requireObject(tool["function"], `${path}.tools[${at}].function`)["name"], `${path}.tools[${at}].name`),
-  );
+  const names = readObjects(allowed["tools"], `${path}.tools`).map((tool, at) => {
+    const key = tool["type"] === "custom" ? "custom" : "function";
+    const place = `${path}.tools[${at}].${key}`;
+    return requireText(requireObject(tool[key], place)["name"], `${place}.name`);
+  });
   return { kind: "required", names };
 }
 

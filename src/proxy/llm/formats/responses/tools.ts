@@ -5,7 +5,7 @@
  */
 import { printCallId } from "../../conversation/call-id.ts";
 import type { CallPart, FunctionTool, ToolChoice } from "../../conversation/conversation.ts";
-import { FREE_TEXT_SCHEMA, unwrapFreeText } from "../../conversation/free-text.ts";
+import { freeTextFunction, unwrapFreeText, type InputGrammar } from "../../conversation/free-text.ts";
 import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../../shared/json.ts";
 import {
   invalidRequest,
@@ -38,15 +38,7 @@ function readNamedTool(tool: JsonObject, type: string, path: string): FunctionTo
     throw invalidRequest(`${path}: the tool ${JSON.stringify(type)} cannot be translated for this provider`);
   const name = requireText(tool["name"], `${path}.name`);
   const description = readText(tool["description"], `${path}.description`);
-  if (type === "custom") {
-    const described = [description, describeGrammar(tool, path)].filter((text) => text !== undefined).join("\n\n");
-    return {
-      kind: "function",
-      name,
-      schema: FREE_TEXT_SCHEMA,
-      ...(described === "" ? {} : { description: described }),
-    };
-  }
+  if (type === "custom") return freeTextFunction(name, description, readGrammar(tool, path));
   const schema = readObject(tool["parameters"], `${path}.parameters`) ?? { type: "object", properties: {} };
   const strict = readBoolean(tool["strict"], `${path}.strict`);
   return {
@@ -58,13 +50,11 @@ function readNamedTool(tool: JsonObject, type: string, path: string): FunctionTo
   };
 }
 
-/** Says in words what OpenAI enforces: other providers cannot bind a text to a grammar. */
-function describeGrammar(tool: JsonObject, path: string): string | undefined {
+function readGrammar(tool: JsonObject, path: string): InputGrammar | undefined {
   const format = readObject(tool["format"], `${path}.format`);
   const definition = readText(format?.["definition"], `${path}.format.definition`);
   if (definition === undefined) return undefined;
-  const syntax = readText(format?.["syntax"], `${path}.format.syntax`) ?? "lark";
-  return `The input is a text that this ${syntax} grammar matches:\n${definition}`;
+  return { definition, syntax: readText(format?.["syntax"], `${path}.format.syntax`) };
 }
 
 /** Returns the name of a tool for providers without namespaces. */
