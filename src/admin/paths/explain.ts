@@ -18,13 +18,21 @@ export const explain: AdminPath = {
     }
     if (!isName(route) || gateway !== undefined) return text(`${USAGE}\n`, 400);
     const routes = await explainRoute(route);
-    if (routes.length === 0) return text("no route of this name is bound to a listener\n", 404);
+    if (routes.length === 0) return text("no route of this name is bound to a listener; its status says why\n", 404);
     if (rule === undefined) return json(routes);
-    const chosen = routes.map((each) => ({ ...each, rules: each.rules.filter((one) => one.rule === String(rule)) }));
-    if (chosen.every(({ rules }) => rules.length === 0)) return text("the route has no rule of this name\n", 404);
+    const chosen = routes.map((each) => ({ ...each, rules: chooseRule(each.rules, String(rule)) }));
+    if (chosen.every(({ rules }) => rules.length === 0))
+      return text("the route has no rule of this name or position\n", 404);
     return json(chosen);
   },
 };
+
+/** A name wins over a position. A rule has several entries where its backends have policies of their own. */
+function chooseRule<Rule extends { readonly rule: string }>(rules: readonly Rule[], wanted: string): Rule[] {
+  const names = [...new Set(rules.map(({ rule }) => rule))];
+  const name = !names.includes(wanted) && /^\d+$/.test(wanted) ? names[Number(wanted)] : wanted;
+  return rules.filter(({ rule }) => rule === name);
+}
 
 /** Decides whether a parameter is "namespace/name". */
 function isName(value: unknown): value is string {

@@ -43,7 +43,11 @@ export async function withAdmins<T>(
   count: "first" | "all",
   work: (client: AdminClient) => Promise<T>,
 ): Promise<T[]> {
-  if (options.local === true) return [await withLocal(options, work)];
+  if (options.local === true) {
+    if (resource !== undefined)
+      throw new FatalError("--local and a resource exclude each other; leave one of them out", 2);
+    return [await withLocal(options, work)];
+  }
   const cluster = await connect(options.kubeconfig);
   try {
     const namespace = options.namespace ?? (await currentNamespace(options.kubeconfig));
@@ -97,7 +101,7 @@ async function withPod<T>(
 async function adminClient(
   name: string,
   port: number,
-  { adminTokenFile }: PodOptions,
+  { adminTokenFile, local }: PodOptions,
   rest: Pick<AdminClient, "forward" | "close">,
 ): Promise<AdminClient> {
   const token = adminTokenFile === undefined ? undefined : (await readFile(adminTokenFile, "utf8")).trim();
@@ -108,7 +112,9 @@ async function adminClient(
       response = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers });
     } catch (error) {
       const next =
-        "is its admin server on --proxy-admin-port (of a controller: --controller-admin-port), and may you create pods/portforward?";
+        local === true
+          ? `is a data plane running here, such as gwproxy up, and its admin server on --proxy-admin-port (${port})?`
+          : "is its admin server on --proxy-admin-port (of a controller: --controller-admin-port), and may you create pods/portforward?";
       throw new FatalError(`${name} does not answer on its admin port: ${messageOf(error)}; ${next}`, 1, error);
     }
     if (response.ok) return response;

@@ -6,6 +6,7 @@ import { FatalError } from "../../lib/errors.ts";
 import { isRecord } from "../../lib/is-record.ts";
 import type { Terminal } from "../../lib/terminal.ts";
 import { printStructured, type StructuredForm } from "../output.ts";
+import { currentNamespace } from "../../sources/kubernetes/port-forward.ts";
 import { withAdmins, type PodOptions } from "./admin-client.ts";
 import { plain } from "./table.ts";
 
@@ -51,7 +52,9 @@ function parseObject(text: string, namespace: string): ParsedObject {
 }
 
 export async function explainObject(text: string, options: ExplainOptions, terminal: Terminal): Promise<void> {
-  const { kind, name } = parseObject(text, options.namespace ?? "default");
+  const { local, namespace, kubeconfig } = options;
+  const own = namespace ?? (local === true ? "default" : await currentNamespace(kubeconfig));
+  const { kind, name } = parseObject(text, own);
   const { rule, from, output } = options;
   if (kind === "Gateway" && rule !== undefined) throw new FatalError("--rule is about routes, and not Gateways", 2);
   const ask = async (query: Readonly<Record<string, string>>): Promise<Json[]> => {
@@ -67,6 +70,10 @@ export async function explainObject(text: string, options: ExplainOptions, termi
   const answer = await ask({ route: name, ...(rule === undefined ? {} : { rule }) });
   // The data plane lists the routes of all kinds that have this name.
   const routes = answer.filter(({ route }) => kind === undefined || String(route).startsWith(`${kind} `));
+  if (routes.length === 0)
+    throw new FatalError(
+      `no ${kind} ${name} is bound to a listener, but ${answer.map(({ route }) => route).join(", ")}`,
+    );
   terminal.out(output === "text" ? printRoutes(routes) : printStructured(routes, output));
 }
 

@@ -44,8 +44,6 @@ function checkOptions(resource: string | undefined, asked: RequestToSend | undef
     (resource !== undefined || local === true || expression !== undefined || asked !== undefined)
   )
     throw new FatalError("-f shows a recorded trace; leave the resource, --local, --expression and the URL out", 2);
-  if (local === true && resource !== undefined)
-    throw new FatalError("--local and a resource exclude each other; leave one of them out", 2);
   if ((asked === undefined) !== (port === 0))
     throw new FatalError(
       "--port and a URL after -- belong together: gwproxy trace --port 80 -- http://shop.example/",
@@ -55,9 +53,11 @@ function checkOptions(resource: string | undefined, asked: RequestToSend | undef
 
 async function showFile(file: string, display: Display): Promise<void> {
   const lines = (await readFile(file, "utf8")).split("\n");
-  lines.forEach((line, at) => {
-    if (line.trim() !== "") display.event(line, `line ${at + 1} of ${file}`);
-  });
+  const events = lines
+    .map((line, at) => ({ line, at: `line ${at + 1} of ${file}` }))
+    .filter(({ line }) => line.trim() !== "");
+  if (events.length === 0) throw new FatalError(`${file} holds no event; record a trace with gwproxy trace --raw`);
+  for (const { line, at } of events) display.event(line, at);
   display.end();
 }
 
@@ -95,7 +95,13 @@ async function send(client: AdminClient, asked: RequestToSend, port: number, { e
 }
 
 function rawDisplay(terminal: Terminal): Display {
-  return { event: (line) => terminal.out(`${line}\n`), end: () => undefined };
+  return {
+    event(line, at) {
+      parseEvent(line, at);
+      terminal.out(`${line}\n`);
+    },
+    end: () => undefined,
+  };
 }
 
 function textDisplay(terminal: Terminal): Display {

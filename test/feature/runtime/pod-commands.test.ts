@@ -58,6 +58,16 @@ test("config all, config backends, log and explain ask the pods of a Gateway ove
     explained.printed(),
     /1\. headerModifiers of the request\n +from GwPolicy default\/edit spec\.traffic\.headerModifiers \(route\)/,
   );
+  // A name without a namespace means the one of the kubeconfig's context, which is "team" here, and -n another one.
+  await assert.rejects(explainObject("httproute/shop", { ...options, output: "text" }, recordTerminal()), {
+    message:
+      /team\/edge-1 refuses GET \/explain: 404 no route of this name is bound to a listener; its status says why/,
+  });
+  const here = { ...options, namespace: "default", from: "gateway/edge.team", output: "text" } as const;
+  await explainObject("httproute/shop", here, recordTerminal());
+  await assert.rejects(explainObject("grpcroute/shop", here, recordTerminal()), {
+    message: "no GRPCRoute default/shop is bound to a listener, but HTTPRoute default/shop",
+  });
   for (const [object, text] of EXPLAINED) {
     const printed = recordTerminal();
     await explainObject(object, { ...options, output: "text" }, printed);
@@ -182,7 +192,10 @@ test("without a Gateway, with several, without pods, rights or cluster the error
   });
   const local = { local: true, proxyAdminPort: 1, output: "short" as const };
   await assert.rejects(showConfig(undefined, local, recordTerminal()), {
-    message: /localhost does not answer on its admin port/,
+    message: /localhost does not answer on its admin port: .*; is a data plane running here, such as gwproxy up/,
+  });
+  await assert.rejects(showConfig("gateway/edge", local, recordTerminal()), {
+    message: "--local and a resource exclude each other; leave one of them out",
   });
   await assert.rejects(showConfig("cronjob/a", { ...local, local: false, kubeconfig: "/none" }, recordTerminal()));
 });
@@ -244,11 +257,16 @@ test("trace sends a request, prints its events, and shows recorded ones as a lis
   assert.match(view.printed(), /\+ request\.headers\.x-a: 1\n/);
   assert.match(
     view.printed(),
-    /\nroute +HTTPRoute\/default\/shop rule 0\npolicies +headerModifiers\nbackend +127\.0\.0\.1:\d+\nstatus +200\n$/,
+    /\nroute +HTTPRoute default\/shop rule 0\npolicies +headerModifiers\nbackend +127\.0\.0\.1:\d+\nstatus +200\n$/,
   );
   writeFileSync(file, raw.printed().slice(0, -20));
   const cut = runTrace(undefined, [], { proxyAdminPort: 1, port: 0, file }, recordTerminal());
   await assert.rejects(cut, { message: /line \d+ of .*trace\.jsonl is no event of a trace, or it is cut off/ });
+  const again = runTrace(undefined, [], { proxyAdminPort: 1, port: 0, file, raw: true }, recordTerminal());
+  await assert.rejects(again, { message: /is no event of a trace/ });
+  writeFileSync(file, "\n\n");
+  const empty = runTrace(undefined, [], { proxyAdminPort: 1, port: 0, file }, recordTerminal());
+  await assert.rejects(empty, { message: /trace\.jsonl holds no event; record a trace with gwproxy trace --raw/ });
 });
 
 test("trace refuses options that exclude each other, and arguments that it does not understand", async () => {

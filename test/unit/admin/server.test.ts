@@ -52,7 +52,10 @@ test("a route is explained, whole or one rule of it, and a Gateway; an unknown o
   assert.deepEqual(JSON.parse(whole.body), [{ listener: "a", rules: [{ rule: "0" }, { rule: "pay" }] }]);
   const one = await call(`${url}/explain?route=default%2Fshop&rule=pay`);
   assert.deepEqual(JSON.parse(one.body), [{ listener: "a", rules: [{ rule: "pay" }] }]);
-  assert.equal((await call(`${url}/explain?route=default/shop&rule=7`)).status, 404);
+  const second = await call(`${url}/explain?route=default/shop&rule=1`);
+  assert.equal(second.body, one.body, "a rule with a name has a position too");
+  for (const rule of ["7", "2", "-1", "1.0", "", "constructor"])
+    assert.equal((await call(`${url}/explain?route=default/shop&rule=${rule}`)).status, 404, rule);
   assert.equal((await call(`${url}/explain?route=default/none`)).status, 404);
   assert.deepEqual(JSON.parse((await call(`${url}/explain?gateway=default/gw`)).body), [
     { gateway: "default/gw", port: 80 },
