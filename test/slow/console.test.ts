@@ -260,7 +260,7 @@ test("the next request is traced step by step, and one that an expression choose
   await call(`${gateway}/chosen`, { headers: { authorization: "Bearer secret-of-the-client", "x-note": HOSTILE } });
   await page.waitForSelector("a[download]");
   await waitForText(page, ".step-title", "Response sent");
-  await waitForText(page, ".step", "HTTPRoute/default/shop rule 0");
+  await waitForText(page, ".step", "HTTPRoute default/shop rule 0");
   await waitForText(page, ".step", "Policy timeouts");
   await page.click(".waterfall li:nth-child(2) .step");
   const shown = await page.$eval(".step-detail pre", (content) => content.textContent);
