@@ -6,7 +6,7 @@ import type { Scope } from "../../cel/scope.ts";
 import type { AttributeSink } from "../../telemetry/attributes.ts";
 import { holds } from "../policies/shared/expression-support.ts";
 import { compileAttributes, type CompiledAttributes } from "./attributes.ts";
-import type { StreamInfo } from "./stream-info.ts";
+import type { StreamInfo } from "./stream-info/stream-info.ts";
 import { FIELDS, type Column, type Field } from "./fields.ts";
 import type { ReportDeps } from "./report-deps.ts";
 

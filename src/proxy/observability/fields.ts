@@ -4,10 +4,10 @@
  */
 import { doubleOf, isDouble } from "../../cel/values.ts";
 import type { AttributeValue } from "../../telemetry/attributes.ts";
-import type { AgentInfo } from "./agent-info.ts";
-import type { McpInfo } from "./mcp-info.ts";
-import type { StreamInfo, HttpInfo } from "./stream-info.ts";
-import { decimalOf, integerOf, type LlmInfo } from "./llm-info.ts";
+import type { AgentInfo } from "./stream-info/agent-info.ts";
+import type { McpInfo } from "./stream-info/mcp-info.ts";
+import type { StreamInfo, HttpInfo } from "./stream-info/stream-info.ts";
+import { decimalOf, integerOf, type LlmInfo } from "./stream-info/llm-info.ts";
 import { pathOf } from "../../lib/network/request-target.ts";
 import type { GuardEffect, GuardOutcome } from "../exchange/guard-checks.ts";
 import { queryOf } from "./query.ts";

@@ -5,7 +5,7 @@
 import type { OtlpAccessLog } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { LogSink } from "../../telemetry/otlp/sinks.ts";
 import { compileLogReport, type LogReport } from "./access-log.ts";
-import type { StreamInfo } from "./stream-info.ts";
+import type { StreamInfo } from "./stream-info/stream-info.ts";
 import type { ReportDeps } from "./report-deps.ts";
 
 export class OtlpLog {

@@ -7,7 +7,7 @@ import type { ConnectionMeter } from "../../telemetry/metrics.ts";
 import type { ReportedConnection } from "../exchange/exchange.ts";
 import type { Reports } from "./observability.ts";
 import type { Telemetry } from "./record.ts";
-import { ConnectionStreamInfo } from "./connection-stream-info.ts";
+import { ConnectionStreamInfo } from "./stream-info/connection-stream-info.ts";
 import type { Ids } from "./ids.ts";
 
 export function createConnectionRecorder(

@@ -5,7 +5,7 @@ import type { Outcome, ReportedExchange } from "../exchange/exchange.ts";
 import { addConversation } from "./conversation.ts";
 import type { Ids } from "./ids.ts";
 import type { Reports } from "./observability.ts";
-import { RequestStreamInfo } from "./request-stream-info.ts";
+import { RequestStreamInfo } from "./stream-info/request-stream-info.ts";
 import { labelsOf, type MetricLabel } from "./labels.ts";
 
 export interface Telemetry {

@@ -19,7 +19,7 @@ import { compileFilter } from "./access-log.ts";
 import { compileAttributes, compileNamed, evaluateNamed, type CompiledAttributes } from "./attributes.ts";
 import { spanColumns, type Column } from "./fields.ts";
 import type { ReportDeps } from "./report-deps.ts";
-import type { RequestStreamInfo } from "./request-stream-info.ts";
+import type { RequestStreamInfo } from "./stream-info/request-stream-info.ts";
 import { RequestTrace } from "./tracing/request-trace.ts";
 
 /** An added attribute of this name becomes the name of the span. */

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Double } from "../../../../src/cel/values.ts";
 import { EVERYTHING } from "../../../../src/proxy/observability/access-log.ts";
-import { LlmInfo } from "../../../../src/proxy/observability/llm-info.ts";
-import type { HttpInfo, StreamInfo } from "../../../../src/proxy/observability/stream-info.ts";
+import { LlmInfo } from "../../../../src/proxy/observability/stream-info/llm-info.ts";
+import type { HttpInfo, StreamInfo } from "../../../../src/proxy/observability/stream-info/stream-info.ts";
 import { FIELDS, spanColumns } from "../../../../src/proxy/observability/fields.ts";
 import { AttributeList } from "../../../../src/telemetry/attributes.ts";
 

@@ -1,7 +1,7 @@
 /** Describes a finished request or connection: every field of every report is read from them. */
-import type { Scope } from "../../cel/scope.ts";
-import type { RoutedExchange } from "../exchange/exchange.ts";
-import type { GuardEffect } from "../exchange/guard-checks.ts";
+import type { Scope } from "../../../cel/scope.ts";
+import type { RoutedExchange } from "../../exchange/exchange.ts";
+import type { GuardEffect } from "../../exchange/guard-checks.ts";
 import type { AgentInfo } from "./agent-info.ts";
 import type { McpInfo } from "./mcp-info.ts";
 import type { LlmInfo } from "./llm-info.ts";

@@ -1,18 +1,18 @@
 /** Describes a finished request. Each value is computed when a report has a field for it. */
-import { AttributeMap } from "../../cel/values.ts";
-import type { Scope } from "../../cel/scope.ts";
-import { isRecord } from "../../lib/is-record.ts";
-import { PROXY_ERRORS, type ProxyErrorCode } from "../exchange/errors.ts";
-import type { Outcome, ReportedExchange, RoutedExchange } from "../exchange/exchange.ts";
-import { isGrpc } from "../exchange/grpc.ts";
-import { grpcStatusOf } from "../exchange/response-root.ts";
-import { describeError } from "../../lib/errors.ts";
+import { AttributeMap } from "../../../cel/values.ts";
+import type { Scope } from "../../../cel/scope.ts";
+import { isRecord } from "../../../lib/is-record.ts";
+import { PROXY_ERRORS, type ProxyErrorCode } from "../../exchange/errors.ts";
+import type { Outcome, ReportedExchange, RoutedExchange } from "../../exchange/exchange.ts";
+import { isGrpc } from "../../exchange/grpc.ts";
+import { grpcStatusOf } from "../../exchange/response-root.ts";
+import { describeError } from "../../../lib/errors.ts";
 import type { StreamInfo, HttpInfo } from "./stream-info.ts";
-import type { Ids } from "./ids.ts";
+import type { Ids } from "../ids.ts";
 import { AgentInfo } from "./agent-info.ts";
 import { McpInfo } from "./mcp-info.ts";
 import { LlmInfo } from "./llm-info.ts";
-import { traceIdsOf } from "./tracing/request-trace.ts";
+import { traceIdsOf } from "../tracing/request-trace.ts";
 
 const REQUEST_ID = "x-request-id";
 

@@ -2,10 +2,10 @@
  * Describes a finished LLM request, read from its `llm` root (docs/reference/expressions.md), for log fields and
  * token metrics.
  */
-import { doubleOf, Duration, isDouble } from "../../cel/values.ts";
-import { isRecord } from "../../lib/is-record.ts";
-import { LOOKUP_STATUS } from "../llm/cost/price.ts";
-import type { LlmSample } from "../../telemetry/metrics.ts";
+import { doubleOf, Duration, isDouble } from "../../../cel/values.ts";
+import { isRecord } from "../../../lib/is-record.ts";
+import { LOOKUP_STATUS } from "../../llm/cost/price.ts";
+import type { LlmSample } from "../../../telemetry/metrics.ts";
 
 export class LlmInfo {
   /** Value of gen_ai.operation.name: chat is the only operation that is served. */

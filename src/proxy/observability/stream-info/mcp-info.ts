@@ -1,6 +1,6 @@
 /** Describes a finished message of an MCP client, for log fields and the metric of messages. */
-import type { McpSample } from "../../telemetry/metrics.ts";
-import type { McpCallInfo } from "../exchange/mcp-call-info.ts";
+import type { McpSample } from "../../../telemetry/metrics.ts";
+import type { McpCallInfo } from "../../exchange/mcp-call-info.ts";
 
 export class McpInfo {
   readonly call: McpCallInfo;

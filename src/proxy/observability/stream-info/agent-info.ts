@@ -1,7 +1,7 @@
 /** Describes a finished call of an A2A agent, for log fields and the metric of calls. */
-import type { AgentSample } from "../../telemetry/metrics.ts";
-import { KNOWN_METHODS } from "../a2a/methods.ts";
-import type { AgentCallInfo, AgentResult } from "../exchange/agent-call-info.ts";
+import type { AgentSample } from "../../../telemetry/metrics.ts";
+import { KNOWN_METHODS } from "../../a2a/methods.ts";
+import type { AgentCallInfo, AgentResult } from "../../exchange/agent-call-info.ts";
 
 /** Values of the method that the gateway itself gives. */
 const OWN_METHODS: ReadonlySet<string> = new Set(["unknown", "batch"]);

@@ -1,10 +1,10 @@
 /** Describes a finished TCP connection for the access log. */
-import type { Scope } from "../../cel/scope.ts";
-import { PROXY_ERRORS } from "../exchange/errors.ts";
-import type { ReportedConnection, RoutedExchange } from "../exchange/exchange.ts";
-import { describeError } from "../../lib/errors.ts";
+import type { Scope } from "../../../cel/scope.ts";
+import { PROXY_ERRORS } from "../../exchange/errors.ts";
+import type { ReportedConnection, RoutedExchange } from "../../exchange/exchange.ts";
+import { describeError } from "../../../lib/errors.ts";
 import type { StreamInfo } from "./stream-info.ts";
-import type { Ids } from "./ids.ts";
+import type { Ids } from "../ids.ts";
 import { spiffeIdOf } from "./request-stream-info.ts";
 
 export class ConnectionStreamInfo implements StreamInfo, Scope {
