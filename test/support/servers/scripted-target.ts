@@ -245,3 +245,15 @@ export function testSession(): Session {
   };
   return session;
 }
+
+/** Reads messages of an answer one by one. */
+export function openReader({ messages }: McpAnswer): () => Promise<(Received & Record<string, unknown>) | undefined> {
+  async function* all() {
+    yield* messages;
+  }
+  const iterator = all();
+  return async () => {
+    const { value } = await iterator.next();
+    return value === undefined ? undefined : parse(value);
+  };
+}

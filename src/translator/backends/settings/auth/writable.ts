@@ -5,7 +5,7 @@
 import type { CredentialLocation } from "../../../../../generated/types/common.ts";
 
 /** Line breaks would end a header field (RFC 9110 §5.5). */
-const CONTROL = /[\0-\x08\n-\x1f\x7f]/;
+const CONTROL = /[^\t\x20-\x7e\u0080-\uffff]/;
 /** Fields that the proxy writes itself for each connection or body: a credential in them would not arrive. */
 const OWN_FIELDS: ReadonlySet<string> = new Set(
   "connection content-length expect host keep-alive proxy-connection te trailer transfer-encoding upgrade".split(" "),
