@@ -34,9 +34,25 @@ export function classifyRequest({ method, originalTarget, requestHeaders }: Requ
   return method === "POST" ? { kind: "json-rpc-call" } : undefined;
 }
 
-/** Returns the well-known path that a request for a card ends with; undefined for another request. */
+/** Matches the last two segments of a path. */
+const END = /\/[^/]*\/[^/]+\/*$/;
+
+/**
+ * Returns the well-known path that a request for a card ends with, as the client spelled it; undefined for another
+ * request. Agents differ in which spellings they take for the same path, and none may show a card past the gateway.
+ */
 export function findCardSuffix({ method, originalTarget }: Omit<RequestLine, "requestHeaders">): string | undefined {
   if (method !== "GET" && method !== "HEAD") return undefined;
-  const path = pathOf(originalTarget);
-  return CARD_PATHS.find((suffix) => path.endsWith(suffix));
+  const [end] = END.exec(pathOf(originalTarget)) ?? [];
+  return end !== undefined && CARD_PATHS.includes(plain(end)) ? end : undefined;
+}
+
+function plain(path: string): string {
+  const text = path.replace(/\/+$/, "").toLowerCase();
+  if (!text.includes("%")) return text;
+  try {
+    return decodeURIComponent(text).toLowerCase();
+  } catch {
+    return text; // broken percent-encoding spells no card
+  }
 }

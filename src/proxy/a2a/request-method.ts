@@ -2,7 +2,7 @@
 import { isUtf8 } from "node:buffer";
 import type { RoutedExchange } from "../exchange/exchange.ts";
 import { NOT_JSON, skipSpace, skipValue } from "../mcp/message/scan.ts";
-import { stringAt, wholeOf } from "../mcp/message/spans.ts";
+import { eachMember, isLike, readString, stringAt, wholeOf } from "../mcp/message/spans.ts";
 import { isJsonType } from "./card-reply.ts";
 
 /** The method where none can be read, and that of a batch. */
@@ -26,6 +26,11 @@ export async function readMethod(exchange: RoutedExchange): Promise<ReadMethod> 
   const start = skipSpace(bytes, 0);
   if (!isUtf8(bytes) || skipValue(bytes, start) <= NOT_JSON) return unknown("the body is not JSON");
   if (bytes[start] === OPEN_BRACKET) return { method: BATCH_METHOD };
+  const members = [...eachMember(bytes, wholeOf(bytes))].filter(({ name }) =>
+    isLike(readString(bytes, name), "method"),
+  );
+  // Parsers differ in which of two they take, and some ignore the case of names.
+  if (members.length > 1) return unknown("the body names its method twice");
   const method = stringAt(bytes, wholeOf(bytes), "method");
   if (method === undefined) return unknown("the body names no method");
   return METHOD_NAME.test(method) ? { method } : unknown("the name of the method is too long or unprintable");

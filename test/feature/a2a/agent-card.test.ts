@@ -100,6 +100,21 @@ spec:
   assert.deepEqual(parseJson(plain.body), modernCard());
 });
 
+test("a card is pointed at the gateway however its path is spelled", async (t) => {
+  const { url, agent } = await serve(contextOf(t), (_, response) => sendJson(response, modernCard()));
+  const spellings = [
+    "/.well-known/agent%2Dcard.json",
+    "/%2ewell-known/agent-card.json",
+    "/.Well-Known/Agent-Card.JSON",
+    `${CARD}/`,
+  ];
+  for (const spelling of spellings) {
+    const { body } = await call(`${url}/team${spelling}?x=1`);
+    assert.deepEqual(parseJson(body), withoutSignatures(modernCard(`${url}/team`)), spelling);
+  }
+  assert.equal(agent.received.length, spellings.length);
+});
+
 const CODINGS = {
   gzip: gzipSync,
   deflate: deflateSync,
@@ -284,6 +299,12 @@ const UNREADABLE: readonly (readonly [about: string, headers: Record<string, str
   ["of another type", { "content-type": "text/plain" }, JSON.stringify(CARD_CALL)],
   ["in a batch", JSON_TYPE, JSON.stringify([CARD_CALL])],
   ["above the limit", JSON_TYPE, JSON.stringify({ ...CARD_CALL, params: "x".repeat(3_000_000) })],
+  ["with two methods", JSON_TYPE, JSON.stringify(CARD_CALL).replace("}", ',"method":"message/send"}')],
+  [
+    "with a method in two cases",
+    JSON_TYPE,
+    JSON.stringify({ Method: CARD_CALL.method, ...CARD_CALL, method: "tasks/get" }),
+  ],
   ["with another name", JSON_TYPE, JSON.stringify({ ...CARD_CALL, method: "agent/card" })],
 ];
 

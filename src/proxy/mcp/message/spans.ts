@@ -51,6 +51,13 @@ export function isNamed(bytes: Buffer, { name: { start, end } }: Member, name: s
   return isNameAt(bytes, start, end, name);
 }
 
+/** Some parsers ignore the case of names, by the rules of Unicode: there are two more letters for "s" and "k". */
+export function isLike(text: string | undefined, name: string): boolean {
+  if (text === name) return true;
+  if (text?.length !== name.length) return false;
+  return text.normalize("NFKC").toLowerCase() === name.toLowerCase();
+}
+
 /** Yields the members of an object in order; nothing for other values. */
 export function* eachMember(bytes: Buffer, object: Span): Generator<Member> {
   const members = new MemberCursor(bytes);

@@ -6,7 +6,7 @@ import type { ItemKind } from "../../methods.ts";
 import { ERROR_CODES, McpError } from "../../mcp-error.ts";
 import { eachNamed, editMessage } from "./edit-message.ts";
 import type { Message } from "../../message/message.ts";
-import { eachMember, isNamed, readString, type Span } from "../../message/spans.ts";
+import { eachMember, isLike, isNamed, readString, type Span } from "../../message/spans.ts";
 import type { Edit } from "../../message/splice.ts";
 import { editOwnRelatedTask } from "./results.ts";
 
@@ -63,13 +63,6 @@ export function findOnly(bytes: Buffer, object: Span, name: string): Span | unde
     found = member.value;
   }
   return found;
-}
-
-/** Some parsers ignore the case of names, by the rules of Unicode: there are two more letters for "s" and "k". */
-export function isLike(text: string | undefined, name: string): boolean {
-  if (text === name) return true;
-  if (text?.length !== name.length) return false;
-  return text.normalize("NFKC").toLowerCase() === name.toLowerCase();
 }
 
 function invalidParams(text: string): McpError {
