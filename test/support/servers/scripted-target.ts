@@ -144,7 +144,7 @@ function messageOf(value: unknown): Message {
   throw new Error(`${message.reason}: ${text}`);
 }
 
-export function parse({ bytes }: Message): Received & Record<string, unknown> {
+function parse({ bytes }: Message): Received & Record<string, unknown> {
   // The tests know what they sent.
   return JSON.parse(bytes.toString()) as Received & Record<string, unknown>;
 }
