@@ -160,7 +160,8 @@ async function readWhole(body: BodyStream, headers: HeaderList, context: ReplyCo
   if (bytes === undefined) throw new ProxyError("response_too_large");
   const answer = parseObject(bytes);
   if (answer === undefined) {
-    ledger.settle("partial");
+    // A failed attempt: an estimate of it would be charged once more for each provider that is asked.
+    ledger.settle("failed");
     throw new ProxyError("llm_response_invalid", { detail: "the answer is not a JSON object" });
   }
   if (ownForm !== undefined) {

@@ -177,7 +177,7 @@ const UNUSABLE: readonly (readonly [type: string, body: string])[] = [
   ["text/html", "<html>Please log in.</html>"],
 ];
 
-test("a whole answer that is not usable is 502, and asked again", async (t) => {
+test("a whole answer that is not usable is 502, asked again, and not charged", async (t) => {
   const context = contextOf(t);
   const upstream = await startUpstream((request, response) => {
     request.resume();
@@ -185,7 +185,8 @@ test("a whole answer that is not usable is 502, and asked again", async (t) => {
     response.writeHead(200, { "content-type": type }).end(body);
   });
   context.after(() => upstream.close());
-  const gateway = await startGateway(context, manifestsFor(upstream.port));
+  const lines = keepLines(context);
+  const gateway = await startGateway(context, manifestsFor(upstream.port), { telemetry: lines });
   const failures: string[] = [];
   for (const [name, spoken] of CELLS)
     for (const at of UNUSABLE.keys()) {
@@ -193,7 +194,9 @@ test("a whole answer that is not usable is 502, and asked again", async (t) => {
       const before = upstream.requests.length;
       const url = `${gateway.url()}/${spoken}${path.replace(/:stream.*$/, ":generateContent")}`;
       const seen = await ask(url, { ...body, stream: false }, `${at}/${spoken}/${name}`, () => undefined);
-      const isRight = seen.status === 502 && seen.text.includes('"error":{') && upstream.requests.length === before + 2;
+      const { "gen_ai.usage.input_tokens": charged } = await lines.nextFields();
+      const isUnusable = seen.status === 502 && charged === undefined;
+      const isRight = isUnusable && seen.text.includes('"error":{') && upstream.requests.length === before + 2;
       if (!isRight) failures.push(`${name} ${spoken}: ${String(UNUSABLE[at])}: ${JSON.stringify(seen)}`);
     }
   assert.deepEqual(failures, []);
