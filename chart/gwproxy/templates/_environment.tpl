@@ -5,7 +5,7 @@ name appears once, because server-side apply refuses duplicates.
 {{- define "gwproxy.environment" -}}
 {{- $own := include "gwproxy.ownEnvironment" . | fromYamlArray }}
 {{- range $own }}
-{{- if not (hasKey $.Values.controller.extraEnv .name) }}
+{{- if not (hasKey (default dict $.Values.controller.extraEnv) .name) }}
 {{ list . | toYaml }}
 {{- end }}
 {{- end }}
@@ -35,7 +35,7 @@ name appears once, because server-side apply refuses duplicates.
 {{- end }}
 
 {{- define "gwproxy.ownEnvironment" -}}
-{{- $refs := .Values.gatewayClassParametersRefs }}
+{{- $refs := default dict .Values.gatewayClassParametersRefs }}
 {{- range $class, $ref := $refs }}
 {{- if not (and $ref.name $ref.namespace) }}
 {{- fail (printf "gatewayClassParametersRefs.%s: needs name and namespace" $class) }}
@@ -122,7 +122,7 @@ name appears once, because server-side apply refuses duplicates.
 - name: GWPROXY_MESH_NETWORK
   value: {{ . | quote }}
 {{- end }}
-{{- $limit := dig "limits" "memory" "" .Values.resources }}
+{{- $limit := dig "limits" "memory" "" (default dict .Values.resources) }}
 {{- $bytes := include "gwproxy.bytes" $limit | int64 }}
 {{- if gt $bytes 0 }}
 # Three quarters of the limit of memory; the rest is for buffers and code.

@@ -4,10 +4,11 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
+{{- /* A name of Helm may have dots, and that of a Service may not. */ -}}
 {{- define "gwproxy.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride }}
 {{- $full := contains $name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $name) }}
-{{- default $full .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
+{{- default $full .Values.fullnameOverride | replace "." "-" | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
 {{- /* The name of the webhook's objects keeps its end when the release has a long name. */ -}}

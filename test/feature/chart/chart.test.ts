@@ -56,6 +56,22 @@ test("values of other types, unknown keys and incomplete entries are refused by 
     await assert.rejects(renderChart(values), message, `${JSON.stringify(values)} is not refused`);
 });
 
+test("null takes a value away", async () => {
+  const lists = { tolerations: null, imagePullSecrets: null, discoveryNamespaceSelectors: null };
+  const maps = { affinity: null, nodeSelector: null, commonLabels: null, podAnnotations: null, podLabels: null };
+  const own = { extraEnv: null, extraVolumes: null, extraContainers: null, strategy: null };
+  const objects = await renderChart({
+    ...lists,
+    ...maps,
+    resources: null,
+    gatewayClassParametersRefs: null,
+    controller: own,
+  });
+  const [controller] = objects.filter(({ kind, metadata }) => kind === "Deployment" && metadata.name === "gwproxy");
+  assert.match(JSON.stringify(controller), /"name":"controller".*"resources":null/);
+  assert.equal(objects.length, defaults.length);
+});
+
 test("the notes name values at the top level that are not known, and say what is missing", async () => {
   const notes = (values: object): Promise<string> =>
     helm(["install", "gwproxy", "gwproxy", "--dry-run=client", "--values", "-"], JSON.stringify(values));
@@ -80,6 +96,9 @@ test("names fit wherever they are used, and two releases share no object", async
     assert.ok(metadata.name.length <= limit, `${kind} ${metadata.name}`);
     for (const label of Object.values(metadata.labels ?? {})) assert.ok(label.length <= 63, label);
   }
+  const dotted = parseObjects(await helm(["template", "eu.edge", "gwproxy", "--namespace", "edge"]));
+  const services = dotted.filter(({ kind }) => kind === "Service").map(({ metadata }) => metadata.name);
+  assert.deepEqual(services, ["eu-edge-gwproxy", "eu-edge-gwproxy-webhook"]);
   const key = ({ kind, metadata }: ChartObject): string => `${kind} ${metadata.namespace ?? ""}/${metadata.name}`;
   const second = { fullnameOverride: "", gatewayClassName: "edge", controllerName: "example.com/edge" };
   const other = parseObjects(

@@ -311,6 +311,12 @@ export const REFUSED: readonly { readonly values: object; readonly message: RegE
   { values: { controller: { replicaCount: "two" } }, message: /\/controller\/replicaCount/ },
   { values: { controller: { service: { ports: { agwGrpc: 0 } } } }, message: /\/controller\/service\/ports\/agwGrpc/ },
   { values: { monitoring: { proxy: { gatewayClassNames: [] } } }, message: /gatewayClassNames/ },
+  { values: { controller: { logLevel: "loud" } }, message: /\/controller\/logLevel/ },
+  { values: { controller: { logLevel: "info,proxy" } }, message: /\/controller\/logLevel/ },
+  // null takes a default away: what templates need is named, and the rest is left out (see the test of nulls).
+  { values: { image: null, webhook: null }, message: /missing properties 'image', 'webhook'/ },
+  { values: { controller: { service: { ports: null } } }, message: /\/controller\/service': missing property 'ports'/ },
+  { values: { monitoring: { enabled: true, proxy: null } }, message: /\/monitoring': missing property 'proxy'/ },
   { values: { imagePullSecrets: ["registry"] }, message: /\/imagePullSecrets\/0/ },
   { values: { discoveryNamespaceSelectors: [{ labels: {} }] }, message: /additional properties 'labels' not allowed/ },
   {
