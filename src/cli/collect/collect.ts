@@ -61,12 +61,14 @@ class Bundle {
 }
 
 export async function collect(options: CollectOptions, terminal: Terminal): Promise<void> {
+  // Without a cluster there is nothing to collect, and no folder is left behind.
+  const client = options.local === true ? undefined : await connect(options.kubeconfig);
   const bundle = new Bundle(options.output);
   await bundle.add("versions.json", "versions of gwproxy and Node.js on this machine", () =>
     Promise.resolve(`${JSON.stringify({ gwproxy: VERSION, node: process.versions.node }, undefined, 2)}\n`),
   );
-  if (options.local === true) await collectAdmin(bundle, undefined, options);
-  else await collectCluster(bundle, options);
+  if (client === undefined) await collectAdmin(bundle, undefined, options);
+  else await collectCluster(bundle, client, options);
   const lines = await bundle.finish();
   const missing = lines.filter((line) => line.startsWith("missing "));
   for (const line of missing) terminal.err(`${line}\n`);
@@ -77,8 +79,7 @@ export async function collect(options: CollectOptions, terminal: Terminal): Prom
     throw new FatalError("nothing could be collected; is the cluster reachable, or did you mean --local?");
 }
 
-async function collectCluster(bundle: Bundle, options: CollectOptions): Promise<void> {
-  const client = await connect(options.kubeconfig);
+async function collectCluster(bundle: Bundle, client: KubernetesClient, options: CollectOptions): Promise<void> {
   try {
     await bundle.add("cluster/version.json", "version of the API server", () => readObject(client, "/version"));
     for (const kind of [...STANDARD_KINDS, ...OWN_KINDS])

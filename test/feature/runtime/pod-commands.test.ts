@@ -1,6 +1,6 @@
 /** Commands that ask data planes: over a port-forward of a cluster, on this machine, and from files. */
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
@@ -291,6 +291,13 @@ test("a trace view shows control characters of clients as what they are", async 
   const view = recordTerminal();
   await runTrace(undefined, [], { proxyAdminPort: 1, port: 0, file }, view);
   assert.ok(!view.printed().includes("\u001B"));
+});
+
+test("without a cluster no bundle is begun", async (t) => {
+  const output = join(temporaryFolder(t), "bundle");
+  const options = { kubeconfig: "/none", proxyAdminPort: 1, metricsPort: 1, output };
+  await assert.rejects(collect(options, recordTerminal()), { message: /name one with --kubeconfig/ });
+  assert.equal(existsSync(output), false);
 });
 
 test("a bundle holds objects, Events, logs and dumps without secrets, and lists what is missing", async (t) => {
