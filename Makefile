@@ -19,8 +19,8 @@ install: node_modules/.install ## Install what the project needs
 
 # Ctrl-C goes to every process in the terminal's group, make included, which then ends by the signal and not with 0. With
 # `set -m` the quickstart is a group of its own, so that it stops by itself and make reads its exit code.
-up: install ## Start the quickstart: gateway, plain service and practice provider, all on loopback
-	@command="node examples/quickstart/start.ts --provider $(or $(PROVIDER),practice)"; \
+up: install ## Start the quickstart: gateway, plain service and mock provider, all on loopback
+	@command="node examples/quickstart/start.ts --provider $(or $(PROVIDER),mock)"; \
 	if [ -t 0 ]; then set -m; $$command; else exec $$command; fi
 
 generate: install ## Write CRDs, types, validators, rules and reference pages from crds/schemas

@@ -1,5 +1,5 @@
 /**
- * `make up`: starts the plain service, the practice provider and the gateway on loopback and says what to try.
+ * `make up`: starts the plain service, the mock provider and the gateway on loopback and says what to try.
  * With `--provider openai` or `--provider anthropic` that provider is the real one and takes its key from the environment.
  */
 import { spawn } from "node:child_process";
@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { FatalError } from "../../src/lib/errors.ts";
 import { checkPorts } from "../../src/lib/network/port-check.ts";
-import { startPracticeProvider } from "../practice-provider/practice-provider.ts";
+import { serveMockProvider } from "../mock-provider/mock-provider.ts";
 import { startHello } from "./hello.ts";
 
 const HELLO_PORT = 9001;
@@ -19,15 +19,15 @@ const GATEWAY_PORT = 8080;
 const KEY_VARIABLE: Readonly<Record<string, string>> = { openai: "OPENAI_API_KEY", anthropic: "ANTHROPIC_API_KEY" };
 
 const HERE = import.meta.dirname;
-const { values } = parseArgs({ options: { provider: { type: "string", default: "practice" } } });
+const { values } = parseArgs({ options: { provider: { type: "string", default: "mock" } } });
 
 const scratch = mkdtempSync(join(tmpdir(), "gwproxy-quickstart-"));
 process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
 
-const manifests = values.provider === "practice" ? [HERE] : manifestsFor(values.provider);
+const manifests = values.provider === "mock" ? [HERE] : manifestsFor(values.provider);
 await checkOwnPorts();
 await startHello(HELLO_PORT);
-await startPracticeProvider({ port: PROVIDER_PORT, keys: ["practice-key"] });
+await serveMockProvider({ port: PROVIDER_PORT, keys: ["mock-key"] });
 
 const gateway = spawn(
   process.execPath,
@@ -61,7 +61,7 @@ function stopWithParent(): void {
 async function checkOwnPorts(): Promise<void> {
   const ports = {
     "the plain service": HELLO_PORT,
-    "the practice provider": PROVIDER_PORT,
+    "the mock provider": PROVIDER_PORT,
     "the gateway": GATEWAY_PORT,
   };
   const claims = Object.entries(ports).map(([user, port]) => ({
@@ -84,7 +84,7 @@ function manifestsFor(provider: string): string[] {
   if (variable === undefined || key === undefined || key === "") {
     process.stderr.write(
       variable === undefined
-        ? `unknown provider ${provider}; choose one of: practice, ${Object.keys(KEY_VARIABLE).join(", ")}\n`
+        ? `unknown provider ${provider}; choose one of: mock, ${Object.keys(KEY_VARIABLE).join(", ")}\n`
         : `set ${variable} to use ${provider}\n`,
     );
     process.exit(2);
@@ -107,7 +107,7 @@ Try it (Ctrl-C stops everything):
 
   curl http://127.0.0.1:8080/hello
   curl http://127.0.0.1:8080/v1/chat/completions -H 'Authorization: Bearer alice-key' \\
-    -H 'content-type: application/json' -d '{"model":"practice-small","messages":[{"role":"user","content":"Hi"}]}'
+    -H 'content-type: application/json' -d '{"model":"mock-small","messages":[{"role":"user","content":"Hi"}]}'
 
   without a key      401        with mallory-key   403        after 2,000 tokens an hour   429
   same format, translated for another vendor:       /anthropic/v1/chat/completions

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { startPracticeProvider } from "../../examples/practice-provider/practice-provider.ts";
+import { serveMockProvider } from "../../examples/mock-provider/mock-provider.ts";
 import { startHello } from "../../examples/quickstart/hello.ts";
 import { startCluster } from "../support/kubernetes/cluster.ts";
 import { call } from "../support/clients/http.ts";
@@ -28,8 +28,8 @@ async function startQuickstart(context: Pick<ProofContext, "after">): Promise<Qu
   const [gateway = 0, hello = 0, provider = 0, xds = 0, health = 0, webhook = 0, admin = 0] = await freePorts(7);
   const service = await startHello(hello);
   context.after(() => void service.close());
-  const practice = await startPracticeProvider({ port: provider, keys: ["practice-key"] });
-  context.after(() => practice.stop());
+  const mock = await serveMockProvider({ port: provider, keys: ["mock-key"] });
+  context.after(() => mock.stop());
 
   const tls = tlsFiles(context);
   const controllerArgs = [
@@ -159,7 +159,7 @@ test("the quickstart behaves on a cluster as it does from files", async (t) => {
       join(import.meta.dirname, "../../examples/cluster"),
       ...strictly,
     ]);
-    assert.match(said, /^deployment\.apps\/practice-provider created \(server dry run\)$/m);
+    assert.match(said, /^deployment\.apps\/mock-provider created \(server dry run\)$/m);
   });
 
   await t.test("traffic does not need the controller, and its return changes nothing", async () => {

@@ -66,7 +66,7 @@ async function losesNothing(node: Node, url: string, work: () => Promise<void>):
   return `${served} requests, ${again} repeated over another connection`;
 }
 
-const CHAT = JSON.stringify({ model: "practice", messages: [{ role: "user", content: "Hello there" }] });
+const CHAT = JSON.stringify({ model: "mock", messages: [{ role: "user", content: "Hello there" }] });
 
 /** Seconds without an API server: long enough for the node to be taken for lost, and for every wait between attempts. */
 const AWAY_SECONDS = 300;

@@ -30,7 +30,7 @@ for (const key of ["llma", "llme"] as const) {
   prove([], `the official client gets a plain answer with usage (${key})`, async (context) => {
     const client = await connect(context, key);
     const answer = await client.chat.completions.create({
-      model: "practice",
+      model: "mock",
       messages: [
         { role: "system", content: "Be kind" },
         { role: "user", content: "hello there" },
@@ -48,7 +48,7 @@ for (const key of ["llma", "llme"] as const) {
     async (context) => {
       const client = await connect(context, key);
       const stream = await client.chat.completions.create({
-        model: "practice",
+        model: "mock",
         messages: [{ role: "user", content: "one two three" }],
         stream: true,
         stream_options: { include_usage: true },
@@ -77,8 +77,8 @@ for (const key of ["llma", "llme"] as const) {
           { role: "user", content: "What is the weather in Rome" },
         ];
         const answer = stream
-          ? await client.chat.completions.stream({ model: "practice", messages, tools: TOOLS }).finalChatCompletion()
-          : await client.chat.completions.create({ model: "practice", messages, tools: TOOLS });
+          ? await client.chat.completions.stream({ model: "mock", messages, tools: TOOLS }).finalChatCompletion()
+          : await client.chat.completions.create({ model: "mock", messages, tools: TOOLS });
         const message = answer.choices[0]?.message;
         const call = message?.tool_calls?.[0];
         assert.ok(message && call?.type === "function");
@@ -87,7 +87,7 @@ for (const key of ["llma", "llme"] as const) {
         const { role, content, tool_calls } = message;
         messages.push({ role, content, ...(tool_calls === undefined ? {} : { tool_calls }) });
         messages.push({ role: "tool", tool_call_id: call.id, content: "sunny" });
-        const summary = await client.chat.completions.create({ model: "practice", messages, tools: TOOLS });
+        const summary = await client.chat.completions.create({ model: "mock", messages, tools: TOOLS });
         assert.equal(summary.choices[0]?.message.content, "The tool says: sunny");
       },
     );
@@ -97,7 +97,7 @@ for (const key of ["llma", "llme"] as const) {
     `the official client sees a provider's refusal of a bad body as its own kind of error (${key})`,
     async (context) => {
       const client = await connect(context, key);
-      const call = client.chat.completions.create({ model: "practice", messages: [] });
+      const call = client.chat.completions.create({ model: "mock", messages: [] });
       await assert.rejects(call, (error) => error instanceof OpenAI.BadRequestError && /messages/.test(error.message));
     },
   );

@@ -19,7 +19,7 @@ const LOCAL = "GwPolicy spec.traffic.rateLimit.local[]";
 const CONDITIONAL = "GwPolicy spec.traffic.rateLimit.conditional[].policy.local[]";
 const JSON_TYPE = { "content-type": "application/json" };
 /** Costs two tokens of input and four of output. */
-const CHAT = { model: "practice", messages: [{ role: "user", content: "hello there" }] };
+const CHAT = { model: "mock", messages: [{ role: "user", content: "hello there" }] };
 
 /** @param rateLimit YAML flow */
 function limited(context: ProofContext, key: "llma" | "llme", port: number, rateLimit: string): Promise<TestGateway> {

@@ -109,9 +109,9 @@ test("the example serves its service and a chat with a guard and a limit, as the
 
   const openai = new OpenAI({ baseURL: `${gateway.url()}/v1`, apiKey: "any", maxRetries: 0 });
   const ask = (content: string): Promise<OpenAI.ChatCompletion> =>
-    openai.chat.completions.create({ model: "practice", messages: [{ role: "user", content }] });
+    openai.chat.completions.create({ model: "mock", messages: [{ role: "user", content }] });
   const stream = await openai.chat.completions.create({
-    model: "practice",
+    model: "mock",
     messages: [{ role: "user", content: "word by word" }],
     stream: true,
   });

@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { CONSOLE_SCRIPT } from "../../../generated/console/assets.ts";
 import { startHello } from "../../../examples/quickstart/hello.ts";
-import { startPracticeProvider } from "../../../examples/practice-provider/practice-provider.ts";
+import { serveMockProvider } from "../../../examples/mock-provider/mock-provider.ts";
 import { call } from "../../support/clients/http.ts";
 import { freePorts } from "../../support/fixtures/free-ports.ts";
 import { startGwproxy } from "../../support/gateway/process.ts";
@@ -33,8 +33,8 @@ test("the package serves the quickstart", async (context) => {
   const [gateway = 0, hello = 0, provider = 0] = await freePorts(3);
   const service = await startHello(hello);
   context.after(() => void service.close());
-  const practice = await startPracticeProvider({ port: provider, keys: ["practice-key"] });
-  context.after(() => practice.stop());
+  const mock = await serveMockProvider({ port: provider, keys: ["mock-key"] });
+  context.after(() => mock.stop());
   const manifests = join(folder, "manifests");
   mkdirSync(manifests);
   for (const [file, text] of quickstartManifests({ gateway, hello, provider })) {

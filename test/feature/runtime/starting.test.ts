@@ -183,6 +183,6 @@ test("make up says who holds a port that it needs", async (t) => {
   const make = ["make", "--no-print-directory", "-o", "install", "-C", quickstart.folder, "up"];
   const started = start(t, quickstart, make, /$^/);
   assert.notEqual(await started.exited, 0);
-  assert.match(started.output(), new RegExp(`port ${quickstart.ports[2]} of the practice provider: `));
+  assert.match(started.output(), new RegExp(`port ${quickstart.ports[2]} of the mock provider: `));
   if (process.platform === "linux") assert.match(started.output(), HOLDER);
 });

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startHello } from "../../../examples/quickstart/hello.ts";
-import { startPracticeProvider } from "../../../examples/practice-provider/practice-provider.ts";
+import { serveMockProvider } from "../../../examples/mock-provider/mock-provider.ts";
 import { call } from "../../support/clients/http.ts";
 import { freePorts } from "../../support/fixtures/free-ports.ts";
 import { eventually, type GwproxyProcess, startGwproxy } from "../../support/gateway/process.ts";
@@ -27,8 +27,8 @@ async function startUp(context: ProofContext): Promise<Up> {
   for (const [file, text] of manifests) writeFileSync(join(folder, file), text);
   const service = await startHello(hello);
   context.after(() => void service.close());
-  const practice = await startPracticeProvider({ port: provider, keys: ["practice-key"] });
-  context.after(() => practice.stop());
+  const mock = await serveMockProvider({ port: provider, keys: ["mock-key"] });
+  context.after(() => mock.stop());
   const process = startGwproxy(context, [
     "up",
     "-f",
@@ -152,7 +152,7 @@ prove([], "secrets reach neither the dump nor the terminal", async (context) => 
   const dump = await call(`${admin}/config_dump`);
   assert.equal(dump.status, 200);
   assert.ok(dump.body.includes("default/chat"));
-  for (const secret of ["practice-key", "alice-key", "bob-key"]) {
+  for (const secret of ["mock-key", "alice-key", "bob-key"]) {
     assert.ok(!dump.body.includes(secret), secret);
     assert.ok(!process.output().includes(secret), secret);
   }

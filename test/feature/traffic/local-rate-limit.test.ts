@@ -155,7 +155,7 @@ async function limitedModel(
     { role: "system", content: "Be kind" },
     { role: "user", content: "hello there" },
   ];
-  const body = JSON.stringify({ model: "practice", messages });
+  const body = JSON.stringify({ model: "mock", messages });
   return (headers = {}) =>
     call(`${gateway.url()}/v1/chat/completions`, {
       method: "POST",

@@ -134,7 +134,7 @@ spec:
     const answer = await call(`${gateway.url()}/v1/chat/completions`, {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ model: "practice", messages: [{ role: "user", content: "hello" }] }),
+      body: JSON.stringify({ model: "mock", messages: [{ role: "user", content: "hello" }] }),
     });
     assert.equal(answer.status, 200, answer.body);
   },

@@ -1,13 +1,13 @@
 /** Starts a mock LLM provider on loopback, and renders the GwBackend `ai` that leads to it. */
-import { startPracticeProvider, type PracticeProvider } from "../../../examples/practice-provider/practice-provider.ts";
+import { serveMockProvider, type MockProvider } from "../../../examples/mock-provider/mock-provider.ts";
 import type { Answer } from "../clients/http.ts";
 import type { ProofContext } from "../proofs/prove.ts";
 
 /** The one key that the provider accepts. */
 export const PROVIDER_KEY = "provider-key";
 
-export async function startMockProvider(context: Pick<ProofContext, "after">): Promise<PracticeProvider> {
-  const provider = await startPracticeProvider({ port: 0, keys: [PROVIDER_KEY] });
+export async function startMockProvider(context: Pick<ProofContext, "after">): Promise<MockProvider> {
+  const provider = await serveMockProvider({ port: 0, keys: [PROVIDER_KEY] });
   context.after(() => provider.stop());
   return provider;
 }

@@ -41,8 +41,8 @@ export async function checkQuickstart(url: string): Promise<void> {
   assert.equal((JSON.parse(hello.body) as { hello: string }).hello, "world");
 
   for (const [path, model] of [
-    ["/v1", "practice-small"],
-    ["/anthropic/v1", "practice-large"],
+    ["/v1", "mock-small"],
+    ["/anthropic/v1", "mock-large"],
   ] as const) {
     await checkChat(client(url, path, "alice-key"), model);
     await assert.rejects(() => ask(client(url, path, "unknown-key"), model), { status: 401 });
@@ -93,7 +93,7 @@ async function checkBudget(openai: OpenAI): Promise<void> {
   const long = "word ".repeat(1500);
   for (let turn = 0; turn < 10; turn++) {
     try {
-      await ask(openai, "practice-small", long);
+      await ask(openai, "mock-small", long);
     } catch (error) {
       assert.ok(turn > 0, "the request that crosses the budget succeeds");
       assert.ok(error instanceof OpenAI.APIError);

@@ -78,7 +78,7 @@ export async function limitedModel(
     gateway.problems().filter(({ severity }) => severity === "error"),
     [],
   );
-  const chat = { model: "practice", messages: [{ role: "user", content: "hello there" }] };
+  const chat = { model: "mock", messages: [{ role: "user", content: "hello there" }] };
   return {
     served: () => provider.served(),
     ask: (extra = {}) =>

@@ -1,5 +1,5 @@
 /**
- * What the practice provider says: decided by simple rules from the conversation alone, so that the same request always
+ * What the mock provider says: decided by simple rules from the conversation alone, so that the same request always
  * gets the same answer. A word is a token.
  */
 

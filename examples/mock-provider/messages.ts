@@ -1,4 +1,4 @@
-/** The practice provider in the messages format. */
+/** The mock provider in the messages format. */
 import { answer, pieces, type Answer, type Conversation, type Tool, type Turn } from "./answer.ts";
 import { BadRequest, count, fields, flag, list, noOther, text, type Fields } from "./read.ts";
 

@@ -10,14 +10,14 @@ import { printCompletion, readCompletions, streamCompletion } from "./completion
 import { printMessage, readMessages, streamMessage } from "./messages.ts";
 import { BadRequest, readBody, type Fields } from "./read.ts";
 
-export interface PracticeProviderOptions {
+export interface MockProviderOptions {
   /** 0: any free port. */
   readonly port: number;
   /** Keys that are let in. */
   readonly keys: readonly string[];
 }
 
-export interface PracticeProvider {
+export interface MockProvider {
   readonly port: number;
   /** Requests that were answered with 2xx. */
   readonly served: () => number;
@@ -30,7 +30,7 @@ interface Dialect {
   error(status: number, message: string): object;
 }
 
-export async function startPracticeProvider({ port, keys }: PracticeProviderOptions): Promise<PracticeProvider> {
+export async function serveMockProvider({ port, keys }: MockProviderOptions): Promise<MockProvider> {
   const allowed = new Set(keys);
   let served = 0;
   const server = createServer((request, response) => {

@@ -1,4 +1,4 @@
-/** The practice provider in the chat completions format. */
+/** The mock provider in the chat completions format. */
 import { answer, pieces, type Answer, type Conversation, type Tool, type Turn } from "./answer.ts";
 import { BadRequest, count, fields, flag, list, noOther, text, type Fields } from "./read.ts";
 
