@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { parseJson } from "../../support/clients/http.ts";
-import { post } from "../../support/clients/mcp.ts";
+import { call, parseJson } from "../../support/clients/http.ts";
+import { MCP_HEADERS, post } from "../../support/clients/mcp.ts";
 import { documents, GATEWAY, route, startGateway } from "../../support/gateway/gateway.ts";
 import type { ProofContext } from "../../support/proofs/prove.ts";
 import { startModernMcpServer } from "../../support/servers/modern-mcp-server.ts";
@@ -122,6 +122,16 @@ test("headers and body of a request agree, or it is refused", async (t) => {
     assert.equal(error?.code, code, `${what}: ${answer.body}`);
     const isRequest = typeof message === "object" && message !== null && "method" in message;
     assert.equal(id, isRequest ? 3 : null, what);
+  }
+  for (const [name, values, code] of [
+    ["mcp-method", ["tools/call", "tools/list"], -32_020],
+    ["mcp-name", ["echo", "other"], -32_020],
+    ["mcp-protocol-version", [VERSION, "2025-11-25"], -32_022],
+  ] as const) {
+    const headers = { ...MCP_HEADERS, ...HEADERS, [name]: [...values] };
+    const { status, body } = await call(url, { method: "POST", headers, body: JSON.stringify(CALL) });
+    const { error } = parseJson(body) as { error?: { code: number } };
+    assert.deepEqual([status, error?.code], [400, code], `two of ${name}: ${body}`);
   }
   for (const method of ["GET", "DELETE"]) {
     const answer = await fetch(url, {

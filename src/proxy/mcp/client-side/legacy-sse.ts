@@ -21,7 +21,7 @@ import { negotiatedVersion, readInitialize } from "./initialize.ts";
 import { InvalidMessage, readPost, requireEventStream } from "./read-post.ts";
 import { unknownMethod } from "./routing-headers.ts";
 import type { ClientSideOptions } from "./streamable-http.ts";
-import { ASSUMED_VERSION, checkVersion, isModern } from "./versions.ts";
+import { ASSUMED_VERSION, checkVersion, claimedVersionOf, isModern } from "./versions.ts";
 import { acceptedReply, EventBody, eventReply, failureReply, methodRefused, printFailure } from "./write-answer.ts";
 
 const PATH = "/sse";
@@ -105,7 +105,7 @@ export class LegacySse {
     const owner = this.#ownerOf(exchange);
     const found = place && (await sessions.threads.ask(place.thread, "findClient", { key: place.key, owner }));
     if (found === undefined || place === undefined) throw lost();
-    const header = checkVersion(exchange.requestHeaders.get("mcp-protocol-version"));
+    const header = checkVersion(claimedVersionOf(exchange.requestHeaders));
     if (header !== undefined && isModern(header))
       throw new McpError(ERROR_CODES.invalidRequest, "this version does not use this transport", { status: 400 });
     const post = await readPost(exchange, false);

@@ -58,9 +58,10 @@ export function unknownMethod(status: number): McpError {
 }
 
 function checkMethodHeader({ method }: Message, headers: HeaderList, isRequired: boolean): void {
-  const value = headers.get("mcp-method");
+  const [value, ...others] = headers.getAll("mcp-method");
   if (value === undefined && isRequired) throw mismatch("Mcp-Method is missing");
-  if (value !== undefined && decodeHeaderValue(value) !== method) throw mismatch("Mcp-Method differs from the method");
+  if (value !== undefined && (others.length > 0 || decodeHeaderValue(value) !== method))
+    throw mismatch("Mcp-Method differs from the method");
 }
 
 function checkName({ bytes, payload }: Message, { named }: Method, headers: HeaderList): void {

@@ -20,7 +20,7 @@ import { checkOrigin } from "./check-origin.ts";
 import { negotiatedVersion, readInitialize } from "./initialize.ts";
 import { InvalidMessage, readPost, requireEventStream, type Post } from "./read-post.ts";
 import { checkModernNotification, checkModernRequest, refuseOtherVersion, unknownMethod } from "./routing-headers.ts";
-import { ASSUMED_VERSION, checkVersion, HIGHEST_SESSION_VERSION, isModern } from "./versions.ts";
+import { ASSUMED_VERSION, checkVersion, claimedVersionOf, HIGHEST_SESSION_VERSION, isModern } from "./versions.ts";
 import {
   acceptedReply,
   answerReply,
@@ -81,7 +81,7 @@ export class StreamableHttp {
   }
 
   async #post(exchange: RoutedExchange): Promise<Reply> {
-    const claimed = exchange.requestHeaders.get("mcp-protocol-version");
+    const claimed = claimedVersionOf(exchange.requestHeaders);
     const post = await readPost(exchange);
     const [first] = post.messages;
     const id = post.isBatch ? undefined : first?.id;
@@ -188,7 +188,7 @@ export class StreamableHttp {
   }
 
   async #get(exchange: RoutedExchange): Promise<Reply> {
-    const header = checkVersion(exchange.requestHeaders.get("mcp-protocol-version"));
+    const header = checkVersion(claimedVersionOf(exchange.requestHeaders));
     if (this.#options.isStateless || (header !== undefined && isModern(header))) return this.#refuseMethod();
     requireEventStream(exchange.requestHeaders);
     const session = this.#findSession(header, exchange);
@@ -199,7 +199,7 @@ export class StreamableHttp {
 
   async #delete(exchange: RoutedExchange): Promise<Reply> {
     const { isStateless, sessions, multiplexer } = this.#options;
-    const header = checkVersion(exchange.requestHeaders.get("mcp-protocol-version"));
+    const header = checkVersion(claimedVersionOf(exchange.requestHeaders));
     if (isStateless || (header !== undefined && isModern(header))) return this.#refuseMethod();
     if (!exchange.requestHeaders.has(SESSION_HEADER)) throw missingSession();
     const session = this.#resume(exchange);

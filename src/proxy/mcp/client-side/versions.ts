@@ -2,6 +2,7 @@
  * The protocol versions that clients may speak. Up to 2025-11-25 a client opens a session with `initialize`; from
  * 2026-07-28 on every request stands for itself and says so in its headers ("modern").
  */
+import type { HeaderList } from "../../../lib/header-list.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 
 const SESSION_VERSIONS: readonly string[] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -20,6 +21,12 @@ export function isModern(version: string): boolean {
 
 export function isSessionVersion(version: string): boolean {
   return SESSION_VERSIONS.includes(version);
+}
+
+/** Returns the version that a request claims. One that claims several has none that the gateway knows. */
+export function claimedVersionOf(headers: HeaderList): string | undefined {
+  const [version, ...others] = headers.getAll("mcp-protocol-version");
+  return version === undefined || others.length === 0 ? version : [version, ...others].join(", ");
 }
 
 /**
