@@ -17,7 +17,7 @@ import type { StreamedText } from "../formats/guarded-text.ts";
 import { parseObject } from "../shared/json.ts";
 import { Repetition } from "../stream/repetition.ts";
 import { SseParser } from "../stream/sse.ts";
-import { DONE, readStreamError } from "../stream/stream-context.ts";
+import { isDone, readStreamError } from "../stream/stream-context.ts";
 import { blockedError, TextWindows, type Lane, type WindowGuards } from "./text-windows.ts";
 
 /** What guards know of the client's format. */
@@ -118,7 +118,7 @@ class GuardedStream implements BodyStream, BodySink {
    * those in Python the number NaN
    */
   #textsOf(data: string): readonly StreamedText[] {
-    if (data === "" || data === DONE) return [];
+    if (isDone(data)) return [];
     const event = parseObject(Buffer.from(data, "latin1"));
     if (event !== undefined) return this.#context.client.texts.streamedTexts(event);
     throw new ProxyError("llm_response_invalid", { detail: "an event that is not a JSON object" });

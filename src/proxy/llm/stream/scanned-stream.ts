@@ -10,7 +10,7 @@ import { objectOf, parseObject } from "../shared/json.ts";
 import type { Ending } from "../call/ledger.ts";
 import type { Facts } from "../shared/usage.ts";
 import { serverSentEvents, type StreamParser } from "./framing.ts";
-import { BEGINS_WITH_ERROR, DONE, parserOf, readStreamError, type StreamContext } from "./stream-context.ts";
+import { BEGINS_WITH_ERROR, isDone, parserOf, readStreamError, type StreamContext } from "./stream-context.ts";
 import { TextMeter } from "./text-meter.ts";
 import { UsageEventFilter } from "./usage-events.ts";
 import { mayCarryUsage } from "./usage-hint.ts";
@@ -31,7 +31,7 @@ const COLON = 58;
  * @param data as latin1
  */
 function faultOf(data: string): string | undefined {
-  if (data === DONE) return undefined;
+  if (isDone(data)) return undefined;
   const event = parseObject(Buffer.from(data, "latin1"));
   if (event === undefined) return "the stream begins with an event that is not a JSON object";
   const isError = event["type"] === "error" || objectOf(event["error"]) !== undefined;
@@ -168,8 +168,6 @@ class ScannedStream implements BodyStream, BodySink {
   /** @param data as latin1, as in all methods below */
   #event(data: string): void {
     if (this.#beginning !== undefined) {
-      // An event without data only keeps the connection alive.
-      if (data === "") return;
       this.#beginning = undefined;
       this.#fault = faultOf(data);
     }

@@ -116,7 +116,8 @@ export class SseParser {
     const data = this.#data;
     this.#data = undefined;
     this.#isSkipping = false;
-    if (data !== undefined) this.#onEvent(data);
+    // An event without data is none, and only keeps the connection alive.
+    if (data !== undefined && data !== "") this.#onEvent(data);
   }
 
   #limit(moreBytes: number): void {

@@ -19,8 +19,10 @@ export function parserOf(
   return framing(maxEventBytes, onEvent, onTooLong);
 }
 
-/** Closes a stream of chat completions; it is no JSON. */
-export const DONE = "[DONE]";
+/** Tells whether the data closes a stream of chat completions. It is no JSON, and clients only look at its beginning. */
+export function isDone(data: string): boolean {
+  return data.startsWith("[DONE]");
+}
 
 /** What is wrong with a stream whose first event is an error: there is time for a status, and for a retry. */
 export const BEGINS_WITH_ERROR = "the stream begins with an error";

@@ -11,7 +11,7 @@ import type { Ending } from "../call/ledger.ts";
 import type { Facts } from "../shared/usage.ts";
 import { patternOf, Repetition, type Pattern } from "./repetition.ts";
 import type { StreamParser } from "./framing.ts";
-import { BEGINS_WITH_ERROR, DONE, parserOf, readStreamError, type StreamContext } from "./stream-context.ts";
+import { BEGINS_WITH_ERROR, isDone, parserOf, readStreamError, type StreamContext } from "./stream-context.ts";
 
 /** Reader of the provider's events and printer of the client's. */
 interface Translation {
@@ -137,7 +137,7 @@ class TranslatedStream implements BodyStream, BodySink {
   }
 
   #translate(data: string, type: string): string {
-    if (data === DONE) {
+    if (isDone(data)) {
       this.#state = "complete";
       return "";
     }

@@ -29,6 +29,10 @@ test("comments, names, ids and a byte order mark are skipped and data lines are 
   assert.deepEqual(parse([Buffer.from(text)]), ["one\ntwo\n"]);
 });
 
+test("an event without data is none", () => {
+  assert.deepEqual(parse([Buffer.from("data:\n\ndata: \n\ndata\n\nevent: ping\n\ndata: 1\n\ndata:")]), ["1"]);
+});
+
 test("an event without its closing blank line still counts", () => {
   assert.deepEqual(parse([Buffer.from("data: [DONE]")]), ["[DONE]"]);
 });

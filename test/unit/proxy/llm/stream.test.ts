@@ -121,6 +121,20 @@ test("a translated event stream of Bedrock is the same whatever the chunking, an
   assert.equal(broken.error.code, "llm_response_invalid");
 });
 
+test("what closes a stream of chat completions may have spaces behind it", async () => {
+  const chunk = { id: "c", model: "m", choices: [{ index: 0, delta: { content: "hi" }, finish_reason: "stop" }] };
+  for (const done of ["[DONE]", "[DONE] ", "[DONE]\t"]) {
+    const { context } = await books(completions);
+    const reader = completions.provider?.readStream({ toolNames: undefined, model: "m" });
+    const printer = messages.client?.printStream({ request: {}, createdAt: 1 });
+    assert.ok(reader !== undefined && printer !== undefined);
+    const source = streamFrom([Buffer.from(`data: ${JSON.stringify(chunk)}\n\ndata: ${done}\n\n`)]);
+    const { text, error } = await readBody(translateStream(source, context, { reader, printer }));
+    assert.equal(error, undefined, done);
+    assert.match(text, /"type":"message_stop"/, done);
+  }
+});
+
 test("a translated stream is the same whatever the chunking", async () => {
   const whole = START + TEXT + FINISH + STOP;
   const translated = async (chunks: Buffer[]): Promise<string> => {

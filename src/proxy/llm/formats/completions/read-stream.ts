@@ -58,6 +58,7 @@ class ChoiceReader {
   readonly #choice: number;
   readonly #toolNames: ReadContext["toolNames"];
   readonly #calls = new Map<number, Call>();
+  #callCount = 0;
   /** The text, reasoning or refusal that is open. */
   #open: { readonly kind: "text" | "reasoning" | "refusal"; readonly part: number } | undefined;
   #parts = 0;
@@ -106,8 +107,12 @@ class ChoiceReader {
     const custom = readAnswerObject(given["custom"], "custom");
     const made = custom ?? readAnswerObject(given["function"], "function") ?? {};
     let call = this.#calls.get(index);
+    if (call !== undefined && isAnotherCall(given, made, call)) {
+      this.#closeCall(call, events);
+      call = undefined;
+    }
     if (call === undefined) {
-      if (this.#calls.size >= MAX_CALLS) return;
+      if (this.#callCount++ >= MAX_CALLS) return;
       call = { part: undefined, id: callId(given, index), name: "", held: "", signed: readThoughtSignature(given) };
       this.#calls.set(index, call);
     }
@@ -148,8 +153,18 @@ class ChoiceReader {
     this.#closeText(events);
     for (const [index, call] of this.#calls) {
       if (call.part === undefined) continue;
-      events.push({ kind: "close", choice: this.#choice, part: call.part });
+      this.#closeCall(call, events);
       this.#calls.delete(index);
     }
   }
+
+  #closeCall({ part }: Call, events: AnswerEvent[]): void {
+    if (part !== undefined) events.push({ kind: "close", choice: this.#choice, part });
+  }
+}
+
+/** Some servers give parallel calls no index, or the same one; each of them has its own identifier and name. */
+function isAnotherCall(given: JsonObject, made: JsonObject, { id, part }: Call): boolean {
+  const own = stringOf(given["id"]) ?? "";
+  return part !== undefined && own !== "" && own !== id && (stringOf(made["name"]) ?? "") !== "";
 }

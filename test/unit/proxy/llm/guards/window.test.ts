@@ -185,7 +185,7 @@ test("an event that is not a JSON object cannot be checked, and breaks the strea
       assert.match(String(error), /upstream|response|LLM/i, data);
       assert.ok(!text.includes(SECRET) && text.includes('"error"'), text);
     }
-  const harmless = [chunk("hi"), "data:\n\n", "event: ping\n\n", "data: [DONE]\n\n"];
+  const harmless = [chunk("hi"), "data:\n\n", "event: ping\n\n", "data: [DONE] \n\n"];
   assert.equal(await checked(harmless), harmless.join(""));
 });
 
