@@ -19,12 +19,12 @@ export function readModelName(model: Json | undefined): string | undefined {
 const UNSAFE_IN_PATH = /(?:^|\/)\.{0,2}(?:\/|$)|[\\%?#<>"{}|^`\s]/u;
 
 /** @param name from a path, decoded @throws ProxyError llm_model_invalid for a name that is not safe in a path */
-export function readPathModel(name: string): string | undefined {
+export function readPathModel(name: string): string {
   if (UNSAFE_IN_PATH.test(name))
     throw new ProxyError("llm_model_invalid", {
       text: "failed to process LLM request: the model in the path is not a safe name",
     });
-  return readModelName(name);
+  return readModelName(name) ?? name;
 }
 
 /** Decodes percent escapes; a broken one stays as it is. */

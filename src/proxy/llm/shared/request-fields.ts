@@ -21,7 +21,8 @@ export function readBoolean(value: Json | undefined, path: string): boolean | un
 }
 
 export function readNumber(value: Json | undefined, path: string): number | undefined {
-  if (typeof value === "number") return value;
+  // JSON has numbers beyond those of a double, which would be printed as null.
+  if (typeof value === "number" && Number.isFinite(value)) return value;
   return refuseUnlessAbsent(value, path, "a number");
 }
 

@@ -153,6 +153,8 @@ test("Azure: the endpoint's port, another host without the default, and Claude o
   assert.equal(locate(azure({ port: 8443 })).host, "a.test:8443");
   const { credential: _, ...open } = azure({});
   assert.equal(locate({ ...open, host: "own.test", port: 80 }).url, "http://own.test:80/openai/v1/chat/completions");
+  for (const model of ["..", "a/../b", "a%2fb", "a?b"])
+    assert.throws(() => locate(azure({ apiVersion: "2024-10-21" }), { model }), { code: "llm_model_invalid" }, model);
   assert.throws(
     () => locate(open),
     (error) => error instanceof ProxyError && error.code === "credential_unavailable",

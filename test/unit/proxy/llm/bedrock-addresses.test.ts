@@ -8,6 +8,7 @@ import {
   CloudACredentialSchema,
   CloudAKeysSchema,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import { NO_TAGS } from "../../../../src/proxy/llm/cost/catalog.ts";
 import { altFormats, surfaceOf } from "../../../../src/proxy/llm/providers/bedrock/surface.ts";
 import type { Wire } from "../../../../src/proxy/llm/providers/provider.ts";
@@ -23,6 +24,16 @@ const bedrock = (endpoint: BedrockEndpoint, region = "us-east-1"): ProviderInit 
   const service = { case: "bedrock" as const, value: create(BedrockServiceSchema, { endpoint, region }) };
   return { key: "llmh", identity: "aws.bedrock", cloudA: KEYS, service };
 };
+
+test("Bedrock: names that could steer the path are refused", () => {
+  for (const model of ["..", "../../x", "a/../b", "a//b", "/a", "a/", "a?b", "a#b", "a%2fb", "a\\b", "a b"])
+    for (const wire of ["Converse", "Embeddings", "MessagesTokenCount"] as const)
+      assert.throws(
+        () => locate(bedrock(RUNTIME_ONLY), { wire, model }),
+        (error) => error instanceof ProxyError && error.code === "llm_model_invalid",
+        model,
+      );
+});
 
 test("Bedrock: a host, a path and a name in signatures for each surface, region and model", () => {
   const CLAUDE = "anthropic.claude-sonnet-4-5-20250929-v1:0";

@@ -10,6 +10,7 @@ import type { HeaderList } from "../../../../lib/header-list.ts";
 import { percentEncode } from "../../../../lib/percent-encode.ts";
 import { NO_TAGS } from "../../cost/catalog.ts";
 import type { FormatName } from "../../formats/chat-format.ts";
+import { readPathModel } from "../../shared/model-name.ts";
 import { setApiVersion } from "../anthropic/index.ts";
 import type { Provider, ProviderCall } from "../provider.ts";
 import { addConverseFields, BETA_HEADER, METADATA_HEADER } from "./converse-fields.ts";
@@ -60,15 +61,15 @@ export const bedrock: Provider = {
     const { wire, model, streaming } = call;
     switch (wire) {
       case "Converse":
-        return `/model/${percentEncode(model)}/${streaming ? "converse-stream" : "converse"}`;
+        return `/model/${encodeModel(model)}/${streaming ? "converse-stream" : "converse"}`;
       case "Embeddings":
-        return `/model/${percentEncode(model)}/invoke`;
+        return `/model/${encodeModel(model)}/invoke`;
       case "Rerank":
         return "/rerank";
       case "MessagesTokenCount":
         return surfaceServing(call, node) === "alt"
           ? altPath(wire, model)
-          : `/model/${percentEncode(foundationModel(model))}/count-tokens`;
+          : `/model/${encodeModel(foundationModel(model))}/count-tokens`;
       default:
         return altPath(wire, model);
     }
@@ -125,6 +126,13 @@ function hostOf(node: ProviderNode, surface: Surface): string {
   }
 }
 
+/**
+ * Encodes a name as one segment, as the official clients do. Names of resources have separators in them.
+ * @throws ProxyError llm_model_invalid for a name that could steer the path where it is decoded
+ */
+function encodeModel(model: string): string {
+  return percentEncode(readPathModel(model));
+}
 function adjustHeaders(headers: HeaderList, call: ProviderCall, node: ProviderNode): void {
   const { wire } = call;
   // What is passed through keeps its headers, but for the key that the client has for the gateway.

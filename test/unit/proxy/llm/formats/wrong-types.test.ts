@@ -132,6 +132,18 @@ for (const client of CLIENTS)
         assert.deepEqual([...missed], []);
       });
 
+test("a number beyond those of a double is refused, and not printed as null", () => {
+  for (const [client, field] of [
+    ["Completions", "temperature"],
+    ["Completions", "seed"],
+    ["Messages", "top_p"],
+    ["Responses", "temperature"],
+  ] as const) {
+    const body = { ...REQUESTS[client], [field]: JSON.parse("1e400") as number };
+    assert.throws(() => translateRequest(body, client, "Converse"), new RegExp(`${field} must be a number`));
+  }
+});
+
 const ANSWERS: Readonly<Record<string, object>> = {
   Completions: {
     id: "i",
