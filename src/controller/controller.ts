@@ -105,7 +105,7 @@ export async function runController(options: ControllerOptions): Promise<void> {
         }),
       ),
     tasks: () => Promise.resolve(controllerTasks(xds.dataPlanes(), discoveryAddress)),
-    profile: async (request) => [await captureProfile(request)],
+    profile: async (request, signal) => [await captureProfile(request, signal)],
     filter,
   });
   log.info("admin server", { address: admin.address });

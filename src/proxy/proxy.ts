@@ -130,7 +130,7 @@ export interface Proxy {
   /** Returns the connections and requests in progress, up to a limit. */
   tasks(): Promise<TaskList>;
   /** Profiles all threads that serve. */
-  profile(request: ProfileRequest): Promise<readonly ThreadProfile[]>;
+  profile(request: ProfileRequest, signal?: AbortSignal): Promise<readonly ThreadProfile[]>;
   /** Collects the metrics of worker threads, where there are any. */
   refresh(): Promise<void>;
   /** Asks clients to end each connection after the responses in flight; new connections are accepted and asked too. */
@@ -346,7 +346,7 @@ function proxyOf(
     explainGateway: (name) => Promise.resolve(configuration.explainGateway(name)),
     watch: (watchOptions) => Promise.resolve(debugTraces.open(watchOptions)),
     tasks: () => Promise.resolve(binds.tasks(MAX_TASKS)),
-    profile: async (request) => [await captureProfile(request)],
+    profile: async (request, signal) => [await captureProfile(request, signal)],
     refresh: () => Promise.resolve(),
     announce: () => binds.announce(),
     drain: () => binds.drain(),

@@ -88,7 +88,7 @@ export async function startDataPlane(
         return buildConsoleData(sources, query);
       },
       tasks: () => proxy.tasks(),
-      profile: (request) => proxy.profile(request),
+      profile: (request, signal) => proxy.profile(request, signal),
       watch: (watchOptions) => proxy.watch(watchOptions),
       filter,
       onFilter: filterChanged,

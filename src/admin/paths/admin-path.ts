@@ -7,8 +7,8 @@ import type { ProfileRequest, ThreadProfile } from "../../lib/profiling/capture.
 
 /** What every process can profile. */
 export interface ProfileContext {
-  /** Profiles all threads. */
-  readonly profile: (request: ProfileRequest) => Promise<readonly ThreadProfile[]>;
+  /** Profiles all threads. The signal ends it early, when the client has gone away. */
+  readonly profile: (request: ProfileRequest, signal: AbortSignal) => Promise<readonly ThreadProfile[]>;
 }
 
 /** What the log filter is changed through. */

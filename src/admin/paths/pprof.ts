@@ -37,7 +37,7 @@ async function profile(kind: ProfileRequest["kind"], event: H3Event, context: Pr
   busy.add(context);
   try {
     const startedAtMs = Date.now();
-    const bytes = await compress(printPprof(await context.profile(request), request, startedAtMs));
+    const bytes = await compress(printPprof(await context.profile(request, event.req.signal), request, startedAtMs));
     const headers = {
       "content-type": "application/octet-stream",
       "content-disposition": `attachment; filename="${kind}.pb.gz"`,

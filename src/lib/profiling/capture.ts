@@ -35,11 +35,13 @@ export interface ThreadProfile {
 /** Average bytes between two samples of the heap, as V8 does by default. */
 const HEAP_INTERVAL_BYTES = 32_768;
 
-export async function captureProfile(request: ProfileRequest): Promise<ThreadProfile> {
+/** @param signal ends the profile early */
+export async function captureProfile(request: ProfileRequest, signal?: AbortSignal): Promise<ThreadProfile> {
   const session = new Session();
   session.connect();
   try {
-    const samples = request.kind === "cpu" ? await captureCpu(session, request) : await captureHeap(session, request);
+    const capture = request.kind === "cpu" ? captureCpu : captureHeap;
+    const samples = await capture(session, request, signal);
     return { thread: String(threadId), samples };
   } finally {
     session.disconnect();
@@ -52,11 +54,15 @@ interface CpuNode {
   readonly children?: number[] | undefined;
 }
 
-async function captureCpu(session: Session, { seconds, frequency }: ProfileRequest): Promise<ProfileSample[]> {
+async function captureCpu(
+  session: Session,
+  { seconds, frequency }: ProfileRequest,
+  signal: AbortSignal | undefined,
+): Promise<ProfileSample[]> {
   await session.post("Profiler.enable");
   await session.post("Profiler.setSamplingInterval", { interval: Math.round(1_000_000 / frequency) });
   await session.post("Profiler.start");
-  await delay(seconds * 1_000);
+  await waitFor(seconds, signal);
   const { profile } = await session.post("Profiler.stop");
   const { nodes, samples = [], timeDeltas = [] } = profile;
   const counts = new Map<number, [number, number]>();
@@ -68,6 +74,14 @@ async function captureCpu(session: Session, { seconds, frequency }: ProfileReque
     counts.set(id, count);
   });
   return stacksOf(nodes, counts);
+}
+
+async function waitFor(seconds: number, signal: AbortSignal | undefined): Promise<void> {
+  try {
+    await delay(seconds * 1_000, undefined, { signal });
+  } catch (error) {
+    if (signal?.aborted !== true) throw error;
+  }
 }
 
 function stacksOf(nodes: readonly CpuNode[], counts: ReadonlyMap<number, [number, number]>): ProfileSample[] {
@@ -95,10 +109,14 @@ interface HeapNode {
 }
 
 /** Samples allocations that are still alive at the end. */
-async function captureHeap(session: Session, { seconds }: ProfileRequest): Promise<ProfileSample[]> {
+async function captureHeap(
+  session: Session,
+  { seconds }: ProfileRequest,
+  signal: AbortSignal | undefined,
+): Promise<ProfileSample[]> {
   await session.post("HeapProfiler.enable");
   await session.post("HeapProfiler.startSampling", { samplingInterval: HEAP_INTERVAL_BYTES });
-  await delay(seconds * 1_000);
+  await waitFor(seconds, signal);
   const stopped = await session.post("HeapProfiler.stopSampling");
   // The protocol of the inspector says so (HeapProfiler.SamplingHeapProfile).
   const profile = stopped.profile as unknown as HeapProfile;

@@ -49,7 +49,10 @@ const main = new Channel<MainProtocol, WorkerProtocol>(parentPort, {
   peer: (request) => threads.answer(request),
   ...watchHandlers((options) => proxy.watch(options)),
   tasks: () => proxy.tasks(),
-  profile: (request) => proxy.profile(request),
+  profile: (request) => proxy.profile(request, (profiling = new AbortController()).signal),
+  profileEnd() {
+    profiling.abort();
+  },
   logFilter(text) {
     Object.assign(filter, parseLogFilter(text));
   },
@@ -70,6 +73,7 @@ const log = createLogger(filter, (line) => void main.ask("lines", line));
 const metrics = createMetrics(settings.version);
 observeThread(metrics, String(settings.thread));
 let batches = 0;
+let profiling = new AbortController();
 let resume: (() => void) | undefined;
 const accessLog = createAccessLog({
   format: settings.logFormat,

@@ -78,6 +78,8 @@ export interface WorkerProtocol {
   readonly watchClose: { readonly ask: number; readonly answer: undefined };
   readonly tasks: { readonly ask: undefined; readonly answer: TaskList };
   readonly profile: { readonly ask: ProfileRequest; readonly answer: readonly ThreadProfile[] };
+  /** Ends a profile early. */
+  readonly profileEnd: { readonly ask: undefined; readonly answer: undefined };
   readonly logFilter: { readonly ask: string; readonly answer: undefined };
   /** A request of another thread about a stream. */
   readonly peer: { readonly ask: ThreadRequest; readonly answer: unknown };

@@ -223,8 +223,12 @@ class WorkerPool implements Workers {
   }
 
   /** The main thread serves nothing, but is profiled as well. */
-  async profile(request: ProfileRequest): Promise<readonly ThreadProfile[]> {
-    const all = [captureProfile(request), this.#askAll(({ channel }) => channel.ask("profile", request))] as const;
+  async profile(request: ProfileRequest, signal?: AbortSignal): Promise<readonly ThreadProfile[]> {
+    signal?.addEventListener("abort", () => void this.#askAll(({ channel }) => channel.ask("profileEnd", undefined)));
+    const all = [
+      captureProfile(request, signal),
+      this.#askAll(({ channel }) => channel.ask("profile", request)),
+    ] as const;
     return (await Promise.all(all)).flat(2);
   }
 

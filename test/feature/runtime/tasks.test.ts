@@ -47,4 +47,10 @@ test("the tasks of all threads are listed", async (t) => {
   );
   const profiles = await workers.profile({ kind: "cpu", seconds: 0.05, frequency: 100 });
   assert.deepEqual(profiles.map(({ thread }) => thread !== "").length, 3);
+  const client = new AbortController();
+  const long = workers.profile({ kind: "cpu", seconds: 300, frequency: 100 }, client.signal);
+  // The threads have begun when they have answered a later question.
+  await workers.tasks();
+  client.abort();
+  assert.equal((await long).length, 3, "no thread goes on with a profile that nobody reads");
 });

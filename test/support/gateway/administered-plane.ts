@@ -99,7 +99,7 @@ export async function startAdministeredPlane(t: TestContext, token?: string): Pr
     console: () => Promise.resolve({}),
     watch: (options) => proxy.watch(options),
     tasks: () => proxy.tasks(),
-    profile: (request) => proxy.profile(request),
+    profile: (request, signal) => proxy.profile(request, signal),
     filter,
     log: createLogger(filter, () => undefined),
     drain: () => Promise.resolve(),

@@ -12,7 +12,7 @@ import { printPprof } from "../../../src/lib/profiling/pprof.ts";
 import { createLogger, type LogFilter } from "../../../src/lib/log.ts";
 import { call } from "../../support/clients/http.ts";
 
-type Profile = (request: ProfileRequest) => Promise<readonly ThreadProfile[]>;
+type Profile = (request: ProfileRequest, signal: AbortSignal) => Promise<readonly ThreadProfile[]>;
 
 async function startAdmin(t: TestContext, profile: Profile): Promise<string> {
   const filter: LogFilter = { level: "info", modules: new Map() };
@@ -94,6 +94,25 @@ test("seconds and frequency out of range are the defaults, and a second profile 
     assert.equal((await answer).status, 200);
     assert.deepEqual(asked.pop(), { kind: "cpu", seconds, frequency });
   }
+});
+
+test("a profile whose client has gone away ends at once, and frees the way for the next", async (t) => {
+  const started = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  const admin = await startAdmin(t, async (request, signal) => {
+    if (request.kind === "heap") return [];
+    started.resolve();
+    const profile = await captureProfile(request, signal);
+    ended.resolve();
+    return [profile];
+  });
+  const client = new AbortController();
+  const answer = fetch(`${admin}/debug/pprof/profile?seconds=300`, { signal: client.signal });
+  await started.promise;
+  client.abort();
+  await assert.rejects(answer);
+  await ended.promise;
+  assert.equal((await call(`${admin}/debug/pprof/heap`)).status, 200);
 });
 
 test("a profile is compressed, and one that fails frees the way for the next", async (t) => {
