@@ -133,6 +133,7 @@ function hostOf(node: ProviderNode, surface: Surface): string {
 function encodeModel(model: string): string {
   return percentEncode(readPathModel(model));
 }
+
 function adjustHeaders(headers: HeaderList, call: ProviderCall, node: ProviderNode): void {
   const { wire } = call;
   // What is passed through keeps its headers, but for the key that the client has for the gateway.
