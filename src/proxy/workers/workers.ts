@@ -225,11 +225,8 @@ class WorkerPool implements Workers {
   /** The main thread serves nothing, but is profiled as well. */
   async profile(request: ProfileRequest, signal?: AbortSignal): Promise<readonly ThreadProfile[]> {
     signal?.addEventListener("abort", () => void this.#askAll(({ channel }) => channel.ask("profileEnd", undefined)));
-    const all = [
-      captureProfile(request, signal),
-      this.#askAll(({ channel }) => channel.ask("profile", request)),
-    ] as const;
-    return (await Promise.all(all)).flat(2);
+    const asked = this.#askAll(({ channel }) => channel.ask("profile", request));
+    return (await Promise.all([captureProfile(request, signal), asked])).flat(2);
   }
 
   async refresh(): Promise<void> {
