@@ -4,7 +4,7 @@ import { readMessage, type Message } from "../message/message.ts";
 import { findMember, stringAt, textOf } from "../message/spans.ts";
 import { removeMembers, setMember, splice } from "../message/splice.ts";
 import type { ClientInfo } from "../session/session.ts";
-import { HIGHEST_SESSION_VERSION, isSessionVersion } from "./versions.ts";
+import { HIGHEST_SESSION_VERSION, isSessionVersion } from "../versions.ts";
 
 const OPEN_BRACE = 0x7b;
 

@@ -21,7 +21,7 @@ import { negotiatedVersion, readInitialize } from "./initialize.ts";
 import { InvalidMessage, readPost, requireEventStream } from "./read-post.ts";
 import { unknownMethod } from "./routing-headers.ts";
 import type { ClientSideOptions } from "./streamable-http.ts";
-import { ASSUMED_VERSION, checkVersion, claimedVersionOf, isModern } from "./versions.ts";
+import { ASSUMED_VERSION, checkVersion, claimedVersionOf, isModern } from "../versions.ts";
 import { acceptedReply, EventBody, eventReply, failureReply, methodRefused, printFailure } from "./write-answer.ts";
 
 const PATH = "/sse";

@@ -3,7 +3,7 @@ import type { HeaderList } from "../../../lib/header-list.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import { readMessages, type Message, type Messages } from "../message/message.ts";
-import { BATCH_VERSION } from "./versions.ts";
+import { BATCH_VERSION } from "../versions.ts";
 
 const JSON_TYPE = "application/json";
 const EVENT_TYPE = "text/event-stream";

@@ -9,7 +9,7 @@ import { decodeHeaderValue } from "../message/header-value.ts";
 import type { Message } from "../message/message.ts";
 import { findMember, stringAt } from "../message/spans.ts";
 import { findMethod, type Method } from "../methods.ts";
-import { isModern } from "./versions.ts";
+import { isModern } from "../versions.ts";
 
 const META_VERSION = "io.modelcontextprotocol/protocolVersion";
 

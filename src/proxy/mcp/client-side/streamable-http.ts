@@ -20,7 +20,7 @@ import { checkOrigin } from "./check-origin.ts";
 import { negotiatedVersion, readInitialize } from "./initialize.ts";
 import { InvalidMessage, readPost, requireEventStream, type Post } from "./read-post.ts";
 import { checkModernNotification, checkModernRequest, refuseOtherVersion, unknownMethod } from "./routing-headers.ts";
-import { ASSUMED_VERSION, checkVersion, claimedVersionOf, HIGHEST_SESSION_VERSION, isModern } from "./versions.ts";
+import { ASSUMED_VERSION, checkVersion, claimedVersionOf, HIGHEST_SESSION_VERSION, isModern } from "../versions.ts";
 import {
   acceptedReply,
   answerReply,

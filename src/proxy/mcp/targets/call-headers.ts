@@ -5,7 +5,7 @@
 import { HeaderList } from "../../../lib/header-list.ts";
 import { appendPass } from "../../exchange/cdn-loop.ts";
 import type { RoutedExchange } from "../../exchange/exchange.ts";
-import { isModern } from "../client-side/versions.ts";
+import { isModern } from "../versions.ts";
 import { encodeHeaderValue } from "../message/header-value.ts";
 
 /** The client's fields that never reach a target, besides those of one connection (RFC 9110 §7.6.1). */

@@ -8,7 +8,7 @@ import { collect } from "../../exchange/collect.ts";
 import { discard } from "../../exchange/discard.ts";
 import { codingOf, unpackStream } from "../../exchange/content-coding.ts";
 import type { UpstreamResponse } from "../../upstream/upstream.ts";
-import { BATCH_VERSION } from "../client-side/versions.ts";
+import { BATCH_VERSION } from "../versions.ts";
 import { ERROR_CODES, McpError } from "../mcp-error.ts";
 import { readMessages, type Message } from "../message/message.ts";
 import { EventMessages } from "./event-messages.ts";

@@ -2,8 +2,8 @@
  * The protocol versions that clients may speak. Up to 2025-11-25 a client opens a session with `initialize`; from
  * 2026-07-28 on every request stands for itself and says so in its headers ("modern").
  */
-import type { HeaderList } from "../../../lib/header-list.ts";
-import { ERROR_CODES, McpError } from "../mcp-error.ts";
+import type { HeaderList } from "../../lib/header-list.ts";
+import { ERROR_CODES, McpError } from "./mcp-error.ts";
 
 const SESSION_VERSIONS: readonly string[] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 const MODERN_VERSIONS: readonly string[] = ["2026-07-28"];
