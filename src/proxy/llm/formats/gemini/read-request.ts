@@ -17,7 +17,7 @@ import {
 import type { LlmRequest, RequestContext } from "../chat-format.ts";
 import { readExtra } from "../shared/extra.ts";
 import { readNativePath } from "../../shared/native-path.ts";
-import { bothSpellings, memberOf } from "./member.ts";
+import { bothSpellings, memberOf, requireOneSpelling } from "./member.ts";
 import { CallIds, readPart } from "./read-parts.ts";
 import { readGenerationConfig } from "./read-settings.ts";
 import { readToolChoice, readTools } from "./read-tools.ts";
@@ -29,7 +29,11 @@ const ASKS_FOR_EVENTS = /[?&](?:\$|%24)?alt=sse(?:&|$)/i;
 
 /** Checks the parts that every reader and guard relies on; the rest is left to the provider or to the reader. */
 export function parseRequest(body: JsonObject, target = ""): LlmRequest {
-  requireList(body["contents"], "contents").forEach((item, at) => checkContent(item, `contents[${at}]`));
+  requireList(body["contents"], "contents").forEach((item, at) => {
+    const place = `contents[${at}]`;
+    checkContent(item, place).forEach((part, index) => checkPart(part, `${place}.parts[${index}]`));
+  });
+  requireOneSpelling(body, "systemInstruction", "systemInstruction");
   const system = readObject(memberOf(body, "systemInstruction"), "systemInstruction");
   readObjects(system?.["parts"], "systemInstruction.parts");
   const path = readNativePath(pathOf(target));
@@ -40,6 +44,13 @@ export function parseRequest(body: JsonObject, target = ""): LlmRequest {
 
 function checkContent(item: Json, path: string): JsonObject[] {
   return readObjects(requireObject(item, path)["parts"], `${path}.parts`);
+}
+
+/** Members of parts that hold texts, in two words. */
+const GUARDED = ["functionCall", "functionResponse", "executableCode", "codeExecutionResult"] as const;
+
+function checkPart(part: JsonObject, path: string): void {
+  for (const name of GUARDED) requireOneSpelling(part, name, `${path}.${name}`);
 }
 
 export function readRequest(body: JsonObject, { model, streaming, losses }: RequestContext): Conversation {
