@@ -126,6 +126,15 @@ function addDelta(texts: StreamedText[], choice: JsonObject): void {
     const text = stringOf(delta[key]);
     if (text !== undefined && text !== "") texts.push({ lane: `${lane} ${key}`, scope: "Messages", text });
   }
+  // Mistral's servers write a list of parts, whose thoughts are lists too.
+  for (const part of objectsIn(delta["content"]).flatMap((each) => [each, ...objectsIn(each["thinking"])])) {
+    const text = stringOf(part["text"]) ?? "";
+    if (text !== "") texts.push({ lane: `${lane} content`, scope: "Messages", text });
+  }
+  for (const block of objectsIn(delta["thinking_blocks"])) {
+    const text = stringOf(block["thinking"]) ?? "";
+    if (text !== "") texts.push({ lane: `${lane} thinking_blocks`, scope: "Messages", text, isRepeated: true });
+  }
   const transcript = stringOf(objectOf(delta["audio"])?.["transcript"]);
   if (transcript !== undefined) texts.push({ lane: `${lane} transcript`, scope: "Messages", text: transcript });
   for (const call of [...objectsIn(delta["tool_calls"]), ...legacyCall(delta)]) {

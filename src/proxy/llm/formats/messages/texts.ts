@@ -79,6 +79,11 @@ export const messagesTexts: FormatTexts = {
         return startedTexts(lane, objectOf(event["content_block"]) ?? {});
       case "content_block_delta":
         return deltaTexts(lane, objectOf(event["delta"]) ?? {});
+      // No vendor says anything here, but clients keep what they find.
+      case "message_start":
+        return objectsIn(objectOf(event["message"])?.["content"]).flatMap((block, at) =>
+          startedTexts(`block ${at}`, block),
+        );
       default:
         return [];
     }

@@ -144,6 +144,30 @@ test("a number beyond those of a double is refused, and not printed as null", ()
   }
 });
 
+test("a text that is there in both spellings of its member is refused", () => {
+  const hi = { role: "user", parts: [{ text: "hi" }] };
+  const both = (name: string, other: string, value: JsonObject): JsonObject => ({ [name]: value, [other]: value });
+  const bodies: Readonly<Record<string, JsonObject>> = {
+    systemInstruction: { ...both("systemInstruction", "system_instruction", { parts: [] }), contents: [hi] },
+    "contents[1].parts[0].functionCall": {
+      contents: [hi, { role: "model", parts: [both("functionCall", "function_call", { name: "f" })] }],
+    },
+    "contents[0].parts[0].functionResponse": {
+      contents: [{ parts: [both("functionResponse", "function_response", { name: "f" })] }],
+    },
+    "contents[0].parts[0].executableCode": { contents: [{ parts: [both("executableCode", "executable_code", {})] }] },
+    "contents[0].parts[0].codeExecutionResult": {
+      contents: [{ parts: [both("codeExecutionResult", "code_execution_result", {})] }],
+    },
+  };
+  for (const [path, body] of Object.entries(bodies))
+    assert.throws(
+      () => CHAT_FORMATS.Gemini.parse(body),
+      (error) => error instanceof ProxyError && error.status === 400 && error.text.includes(`: ${path} must`),
+      path,
+    );
+});
+
 const ANSWERS: Readonly<Record<string, object>> = {
   Completions: {
     id: "i",

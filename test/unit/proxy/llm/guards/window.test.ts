@@ -154,6 +154,13 @@ test("the events of other formats are read as well", async () => {
   const done = (text: string): string => event({ type: "response.output_text.done", item_id: "i", text });
   assert.equal(await checked([delta("123-45"), delta("-6789")], { format: responses }), BLOCKED);
   assert.equal(await checked([done(SECRET)], { format: responses }), BLOCKED);
+  const started = event({ type: "message_start", message: { content: [{ type: "text", text: "123-45" }] } });
+  assert.equal(await checked([started, block("-6789")], { format: messages }), BLOCKED);
+  const part = (delta: object): string => event({ choices: [{ index: 0, delta }] });
+  const thinking = (text: string): object => ({ content: [{ type: "thinking", thinking: [{ type: "text", text }] }] });
+  assert.equal(await checked([part({ content: [{ type: "text", text: "123-45" }] }), chunk("-6789")]), BLOCKED);
+  assert.equal(await checked([part(thinking("123-45")), part(thinking("-6789"))]), BLOCKED);
+  assert.equal(await checked([part({ thinking_blocks: [{ type: "thinking", thinking: SECRET }] })]), BLOCKED);
   const repeated = [delta("harmless"), done("harmless")];
   assert.equal(await checked(repeated, { format: responses }), repeated.join(""));
 });
