@@ -25,8 +25,10 @@ export interface RunningServer {
 /** Maps a path to its methods, in the form of the Allow header. */
 export type AllowedMethods = readonly (readonly [path: string, methods: string])[];
 
-export function json(value: unknown): Response {
-  return new Response(`${JSON.stringify(value, undefined, 2)}\n`, { headers: { "content-type": "application/json" } });
+export function json(value: unknown, indent = 2): Response {
+  return new Response(`${JSON.stringify(value, undefined, indent)}\n`, {
+    headers: { "content-type": "application/json" },
+  });
 }
 
 export function text(body: string, status = 200, headers: Record<string, string> = {}): Response {

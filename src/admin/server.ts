@@ -53,9 +53,10 @@ async function serveAdmin<Context>(
   app.use((event) => refuseForeign(event));
   if (token !== undefined) app.use(requireToken(token, publicPaths));
   app.get("/", (event) => rootPage(rows, event));
-  for (const [path, { get, post }] of entries) {
+  for (const [path, { get, post, put }] of entries) {
     if (get !== undefined) app.get(path, (event) => get(event, context));
     if (post !== undefined) app.post(path, (event) => post(event, context));
+    if (put !== undefined) app.put(path, (event) => put(event, context));
   }
   refuseOtherMethods(app, [["/", "GET"], ...rows.map(([path, methods]): [string, string] => [path, methods])]);
   return serveOn(app, address);

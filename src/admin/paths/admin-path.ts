@@ -98,4 +98,5 @@ export interface AdminPath<Context = AdminContext> {
   readonly isPublic?: true;
   readonly get?: AdminHandler<Context>;
   readonly post?: AdminHandler<Context>;
+  readonly put?: AdminHandler<Context>;
 }

@@ -3,13 +3,13 @@
  * docs/reference/admin.md are made from them.
  */
 import type { AdminContext, AdminPath, ControllerAdminContext } from "./admin-path.ts";
-import { configDump } from "./config-dump.ts";
+import { configDump, snapshotState } from "./config-dump.ts";
 import { consoleData, consoleScript, consoleStyle } from "./console.ts";
 import { debugTrace } from "./debug-trace.ts";
 import { cpuProfile, heapProfile } from "./pprof.ts";
 import { tasks } from "./tasks.ts";
 import { explain } from "./explain.ts";
-import { logging } from "./logging.ts";
+import { controllerLogging, logging } from "./logging.ts";
 import { memory } from "./memory.ts";
 import { quit } from "./quit.ts";
 import { version } from "./version.ts";
@@ -39,12 +39,16 @@ export const CONTROLLER_ADMIN_PATHS: AdminPaths<ControllerAdminContext> = {
   "/debug/pprof/heap": heapProfile,
   "/debug/pprof/profile": cpuProfile,
   "/debug/tasks": { ...tasks, help: "the streams of connected data planes, as JSON" },
-  "/logging": logging,
+  "/logging": controllerLogging,
   "/memory": memory,
+  "/snapshots/state": snapshotState,
   "/version": version,
 };
 
 /** Returns the methods of a path in the form of the Allow header: "GET, POST". */
-export function methodsOf({ get, post }: Pick<AdminPath<never>, "get" | "post">): string {
-  return [...(get === undefined ? [] : ["GET"]), ...(post === undefined ? [] : ["POST"])].join(", ");
+export function methodsOf(path: Pick<AdminPath<never>, "get" | "post" | "put">): string {
+  return (["get", "post", "put"] as const)
+    .filter((method) => path[method] !== undefined)
+    .map((method) => method.toUpperCase())
+    .join(", ");
 }

@@ -232,6 +232,11 @@ test("a controller serves its own paths under the same rules", async (t) => {
   t.after(() => server.close());
   const ask = (path: string, method = "GET", headers: Record<string, string> = {}) =>
     call(`http://${server.address}${path}`, { method, headers: { authorization: "Bearer the-token", ...headers } });
+  assert.equal((await ask("/snapshots/state")).body, '{"gateways":{},"dataPlanes":[]}\n');
+  assert.equal((await ask("/snapshots/state?pretty")).body, (await ask("/config_dump")).body);
+  assert.equal((await ask("/logging?level=warn,xds=debug", "PUT")).body, "current log level is warn,xds=debug\n");
+  assert.equal((await ask("/logging?level=loud", "PUT")).status, 400);
+  assert.equal((await ask("/logging", "DELETE")).headers["allow"], "GET, POST, PUT");
   const dump = await ask("/config_dump?section=dataPlanes");
   assert.deepEqual(JSON.parse(dump.body), { dataPlanes: [] });
   assert.deepEqual(Object.keys(JSON.parse((await ask("/version")).body) as object), ["string", "version"]);
@@ -248,7 +253,15 @@ test("a controller serves its own paths under the same rules", async (t) => {
   assert.match(list.body, /^\/config_dump \(GET\): what is served to each Gateway/m);
   for (const path of ["/debug/trace", "/quitquitquit", "/explain", "/console/data"])
     assert.equal((await ask(path)).status, 404, path);
-  for (const path of ["/config_dump", "/debug/tasks", "/debug/pprof/heap", "/logging", "/memory", "/version"]) {
+  for (const path of [
+    "/config_dump",
+    "/debug/tasks",
+    "/debug/pprof/heap",
+    "/logging",
+    "/memory",
+    "/snapshots/state",
+    "/version",
+  ]) {
     assert.equal((await ask(path, "GET", { authorization: "Bearer wrong" })).status, 401, path);
     assert.equal((await ask(path, "GET", { host: "evil.test" })).status, 403, path);
     assert.equal((await ask(path, "GET", { "sec-fetch-site": "cross-site" })).status, 403, path);
