@@ -132,8 +132,8 @@ for (const place of PLACES) {
 
   prove(field("verifySubjectAltNames[]"), `a name may be a URI, which has to be equal ${on}`, async (context) => {
     const own = createSelfSigned("workload", "URI:spiffe://test/ns/a/sa/web");
-    const { port } = await startTlsUpstream(context, [], { cert: own.certificate, key: own.key });
-    const gateway = await serve(context, place, { port, authority: own.certificate })({
+    const upstream = await startTlsUpstream(context, [], { cert: own.certificate, key: own.key });
+    const gateway = await serve(context, place, { ...upstream, authority: own.certificate })({
       equal: `{verifySubjectAltNames: ["spiffe://test/ns/a/sa/web"], ${TRUST}}`,
       other: `{verifySubjectAltNames: ["spiffe://test/ns/a/sa/we"], ${TRUST}}`,
     });

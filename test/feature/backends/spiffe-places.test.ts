@@ -20,6 +20,7 @@ import { call, type Answer } from "../../support/clients/http.ts";
 import { startHttp2Upstream } from "../../support/servers/http2-upstream.ts";
 import { startGwproxy } from "../../support/gateway/process.ts";
 import { model, modelRoute, service } from "../../support/gateway/models.ts";
+import { MEMBER_PLACES } from "../../support/proofs/member-places.ts";
 import { contextOf, prove } from "../../support/proofs/prove.ts";
 import { recordingLog } from "../../support/gateway/silent-log.ts";
 import { createTrustDomain, issueSvid } from "../../support/fixtures/svid.ts";
@@ -43,42 +44,39 @@ spec: {${members}}
 `;
 }
 
-for (const [place, objects] of [
-  [
-    "GwBackend spec.ai.groups[].providers[]",
-    (port: number) => [
-      backend(
-        "llm",
-        `ai: {groups: [{providers: [{name: one, llma: {}, host: 127.0.0.1, port: ${port}, policies: {${SPIFFE}}}]}]}`,
-      ),
-      route("llm", "llm"),
-    ],
-  ],
-  [
-    "GwModel spec",
-    (port: number) => [
+const CHAT = JSON.stringify({ model: "m", messages: [{ role: "user", content: "hi" }] });
+
+for (const { place, objects, ask } of [
+  ...MEMBER_PLACES.map((member) => ({
+    place: member.field("tls.certificateSource"),
+    objects: (port: number) => [member.backend("own", { port, block: SPIFFE }), route("own", "own")],
+    ask: (url: string) => member.ask(url),
+  })),
+  {
+    place: "GwModel spec.policies.tls.certificateSource",
+    objects: (port: number) => [
       modelRoute("llm", "", "/"),
       service("workload", port),
       model("m", { parents: "{kind: HTTPRoute, name: llm}", to: "workload", more: `policies: {${SPIFFE}}` }),
     ],
-  ],
-] as const)
-  prove(
-    `${place}.policies.tls.certificateSource`,
-    `a provider that demands a workload sees the identity (${place})`,
-    async (context) => {
-      const port = await startWorkload(context, WEB, [OWN]);
-      const agent = await startAgent(context, answerOf(GATE, OWN));
-      const gateway = await startGateway(context, documents(GATEWAY, ...objects(port)), settings(agent));
-      assert.ok((await gateway.proxy.state()).workloadIdentity, "no request has to wait for an identity");
-      await presentsIdentity(gateway.proxy, GATE);
-      const body = JSON.stringify({ model: "m", messages: [{ role: "user", content: "hi" }] });
-      const headers = { "content-type": "application/json" };
-      const answer = await call(`${gateway.url()}/v1/chat/completions`, { method: "POST", headers, body });
-      assert.equal(answer.status, 200, answer.body);
-      assert.equal((JSON.parse(answer.body) as Asked).client, `URI:${GATE.id}`);
-    },
-  );
+    ask: (url: string) =>
+      call(`${url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: CHAT,
+      }),
+  },
+])
+  prove(place, `a server that demands a workload sees the identity (${place})`, async (context) => {
+    const port = await startWorkload(context, WEB, [OWN]);
+    const agent = await startAgent(context, answerOf(GATE, OWN));
+    const gateway = await startGateway(context, documents(GATEWAY, ...objects(port)), settings(agent));
+    assert.ok((await gateway.proxy.state()).workloadIdentity, "no request has to wait for an identity");
+    await presentsIdentity(gateway.proxy, GATE);
+    const answer = await ask(gateway.url());
+    assert.equal(answer.status, 200, answer.body);
+    assert.equal((JSON.parse(answer.body) as Asked).client, `URI:${GATE.id}`);
+  });
 
 prove([], "streams on a connection of HTTP/2 end as they should when the identity changes", async (context) => {
   const serials: string[] = [];

@@ -1,8 +1,6 @@
 /** An MCP backend with one target: the official client and the official server talk through the gateway. */
 import assert from "node:assert/strict";
-import { createServer, type ServerResponse } from "node:http";
-import { createServer as createHttp2Server, type Http2ServerResponse } from "node:http2";
-import { createServer as createHttpsServer } from "node:https";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { ListRootsRequestSchema, LoggingMessageNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
@@ -10,10 +8,7 @@ import { call } from "../../support/clients/http.ts";
 import { connectMcp, INITIALIZE, MCP_HEADERS, post } from "../../support/clients/mcp.ts";
 import { documents, GATEWAY, route, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
 import { contextOf, prove, type ProofContext } from "../../support/proofs/prove.ts";
-import { startForwardProxy } from "../../support/servers/forward-proxy.ts";
 import { startMcpServer } from "../../support/servers/mcp-server.ts";
-import { keepaliveOptions } from "../../support/servers/socket-options.ts";
-import { createSelfSigned } from "../../support/servers/tls-upstream.ts";
 
 /** @param target flow YAML of the members of `static` */
 function mcpBackend(name: string, target: string, more = ""): string {
@@ -281,61 +276,6 @@ test("a server that never answers is left out of lists when its time is over", a
   const { tools } = await client.listTools();
   assert.deepEqual(tools.map(({ name }) => name).sort(), ["two_ask", "two_count", "two_echo"]);
 });
-
-const SETTINGS: readonly (readonly [fields: readonly string[], block: string, version: string])[] = [
-  [["http.version"], "http: {version: HTTP2}", "2"],
-  [["tls.insecureSkipVerify"], "tls: {insecureSkipVerify: All}", "tls"],
-];
-for (const [fields, block, expected] of SETTINGS)
-  prove(
-    fields.map((name) => `GwBackend spec.mcp.targets[].static.policies.${name}`),
-    `a target is called as its own policies say: ${block}`,
-    async (context) => {
-      const port = await startAnswering(context, expected);
-      const gateway = await startMcp(context, `{host: 127.0.0.1, port: ${port}, policies: {${block}}}`);
-      const answer = await call(`${gateway.url()}/mcp`, { method: "POST", headers: MCP_HEADERS, body: INITIALIZE });
-      assert.deepEqual([answer.status, answer.body], [200, INITIALIZED]);
-    },
-  );
-
-const KEEPALIVE = ["time", "interval", "retries"].map((name) => `tcp.keepalive.${name}`);
-prove(
-  [...KEEPALIVE, "tunnel.url"].map((name) => `GwBackend spec.mcp.targets[].static.policies.${name}`),
-  "connections to a target are probed, and go through the proxy of its own policies",
-  async (context) => {
-    const { port } = await startMcpServer(context);
-    const proxy = await startForwardProxy(context, { places: { [`far.test:${port}`]: `127.0.0.1:${port}` } });
-    const tcp = "tcp: {keepalive: {time: 50s, interval: 7s, retries: 3}}";
-    const direct = mcpBackend("direct", `{host: 127.0.0.1, port: ${port}, policies: {${tcp}}}`);
-    const tunnel = `tunnel: {url: "http://127.0.0.1:${proxy.port}"}`;
-    const far = mcpBackend("far", `{host: far.test, port: ${port}, policies: {${tunnel}}}`);
-    const gateway = await startGateway(
-      context,
-      documents(GATEWAY, direct, route("direct", "direct", "/direct"), far, route("far", "far", "/far")),
-    );
-    const request = { method: "POST", headers: MCP_HEADERS, body: INITIALIZE };
-    assert.equal((await call(`${gateway.url()}/direct`, request)).status, 200);
-    assert.deepEqual(await keepaliveOptions(port), { seconds: 50, intervalSeconds: 7, probes: 3 });
-    assert.equal((await call(`${gateway.url()}/far`, request)).status, 200);
-    assert.deepEqual(proxy.asked, [`POST http://far.test:${port}/mcp`]);
-  },
-);
-
-const INITIALIZED = '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}';
-
-/** Starts a server that only speaks HTTP/2, or only TLS, and answers everything with one message. */
-async function startAnswering(context: ProofContext, speaks: string): Promise<number> {
-  const answer = (_request: unknown, response: ServerResponse | Http2ServerResponse): void => {
-    response.setHeader("content-type", "application/json");
-    response.end(INITIALIZED);
-  };
-  const { key, certificate: cert } = createSelfSigned("mcp.test");
-  const server = speaks === "2" ? createHttp2Server(answer) : createHttpsServer({ key, cert }, answer);
-  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
-  context.after(() => void server.close());
-  // A TCP server that listens on a port has an address of this form.
-  return (server.address() as AddressInfo).port;
-}
 
 /** Starts a server that takes requests and never answers. */
 async function startHanging(context: ProofContext): Promise<number> {

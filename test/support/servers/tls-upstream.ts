@@ -1,10 +1,11 @@
-/** An upstream behind TLS that answers with the properties of its handshake. */
+/** An upstream behind TLS that answers with the properties of its handshake, or to an MCP client as a server without tools. */
 import { execFileSync } from "node:child_process";
 import { createServer, type ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { createAuthority, createLeaf, type KeyPair, type Validity } from "../../../src/lib/certificates/x509.ts";
 import type { ProofContext } from "../proofs/prove.ts";
+import { INITIALIZED } from "../fixtures/mcp-initialized.ts";
 
 /** Content of an answer, as JSON. */
 export interface Handshake {
@@ -20,6 +21,8 @@ export interface TlsUpstream {
   readonly port: number;
   /** PEM of the authority that signed its certificate. */
   readonly authority: string;
+  /** Of the connections of all requests, oldest request first. */
+  readonly handshakes: readonly Handshake[];
 }
 
 const HOUR_MS = 3_600_000;
@@ -39,6 +42,7 @@ export async function startTlsUpstream(
 ): Promise<TlsUpstream> {
   const authority = createAuthority("upstream authority", validNow());
   const { certificate, key } = createLeaf(authority, names, validNow());
+  const handshakes: Handshake[] = [];
   let offered: readonly string[] = [];
   const server = createServer({
     cert: certificate,
@@ -56,7 +60,9 @@ export async function startTlsUpstream(
       protocols: offered,
       client: socket.getPeerCertificate().subject?.CN?.toString(),
     };
-    response.end(JSON.stringify(handshake));
+    handshakes.push(handshake);
+    response.setHeader("content-type", "application/json");
+    response.end(request.url === "/mcp" ? INITIALIZED : JSON.stringify(handshake));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   context.after(() => {
@@ -64,7 +70,7 @@ export async function startTlsUpstream(
     server.close();
   });
   const { port } = server.address() as AddressInfo; // a TCP server has such an address
-  return { port, authority: authority.certificate };
+  return { port, authority: authority.certificate, handshakes };
 }
 
 /**

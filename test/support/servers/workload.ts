@@ -1,10 +1,12 @@
 /**
- * A server that is a SPIFFE workload: it requires a client of its trust domain and answers with the client's identity.
+ * A server that is a SPIFFE workload: it requires a client of its trust domain and answers with the client's identity, to
+ * an MCP client as further members of its message.
  */
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { ProofContext } from "../proofs/prove.ts";
+import { INITIALIZED } from "../fixtures/mcp-initialized.ts";
 import type { Authority, Svid } from "../fixtures/svid.ts";
 
 /** Content of an answer, as JSON. */
@@ -46,7 +48,9 @@ export async function startWorkload(
       connection: numbers.get(socket) ?? 0,
     };
     request.resume();
-    request.on("end", () => response.end(JSON.stringify(asked)));
+    const answer = request.url === "/mcp" ? { ...JSON.parse(INITIALIZED), ...asked } : asked;
+    response.setHeader("content-type", "application/json");
+    request.on("end", () => response.end(JSON.stringify(answer)));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   context.after(() => {
