@@ -19,12 +19,26 @@ export function readModelName(model: Json | undefined): string | undefined {
 const UNSAFE_IN_PATH = /(?:^|\/)\.{0,2}(?:\/|$)|[\\%?#<>"{}|^`\s]/u;
 
 /** @param name from a path, decoded @throws ProxyError llm_model_invalid for a name that is not safe in a path */
-export function readPathModel(name: string): string {
+export function readPathModel(name: string): string | undefined {
   if (UNSAFE_IN_PATH.test(name))
     throw new ProxyError("llm_model_invalid", {
       text: "failed to process LLM request: the model in the path is not a safe name",
     });
-  return readModelName(name) ?? name;
+  return readModelName(name);
+}
+
+/** Matches what leads a path elsewhere where a server decodes it, even twice, before it looks at its segments. */
+const STEERING = /(?:^|\/)\.{0,2}(?:\/|$)|[\\%?#]/;
+
+/**
+ * Returns the name of a model that becomes a segment of a path once it is encoded. Names of resources have slashes.
+ * @throws ProxyError llm_model_invalid
+ */
+export function requireSegment(model: string): string {
+  if (!STEERING.test(model)) return model;
+  throw new ProxyError("llm_model_invalid", {
+    text: "failed to process LLM request: the model is not a safe name in the path of this provider",
+  });
 }
 
 /** Decodes percent escapes; a broken one stays as it is. */

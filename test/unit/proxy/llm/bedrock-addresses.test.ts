@@ -26,7 +26,7 @@ const bedrock = (endpoint: BedrockEndpoint, region = "us-east-1"): ProviderInit 
 };
 
 test("Bedrock: names that could steer the path are refused", () => {
-  for (const model of ["..", "../../x", "a/../b", "a//b", "/a", "a/", "a?b", "a#b", "a%2fb", "a\\b", "a b"])
+  for (const model of ["..", "../../x", "a/../b", "a//b", "/a", "a/", "a?b", "a#b", "a%2fb", "a\\b"])
     for (const wire of ["Converse", "Embeddings", "MessagesTokenCount"] as const)
       assert.throws(
         () => locate(bedrock(RUNTIME_ONLY), { wire, model }),

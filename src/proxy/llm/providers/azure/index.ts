@@ -10,7 +10,7 @@ import {
   type Provider as ProviderNode,
 } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../../lib/errors.ts";
-import { readPathModel } from "../../shared/model-name.ts";
+import { requireSegment } from "../../shared/model-name.ts";
 import { setApiVersion } from "../anthropic/index.ts";
 import type { Provider, ProviderCall, Wire } from "../provider.ts";
 import { moveMaxTokens } from "../shared/max-tokens.ts";
@@ -67,5 +67,5 @@ function pathOf({ surface, project, apiVersion }: AzureService, { wire, model }:
   if (apiVersion === "preview") return `/openai/v1/${operation}${query}`;
   // Versions by date have one path for each deployment; responses came later and name the model in the body alone.
   if (wire === "Responses") return `/openai/responses${query}`;
-  return `/openai/deployments/${encodeURIComponent(readPathModel(model))}/${operation}${query}`;
+  return `/openai/deployments/${encodeURIComponent(requireSegment(model))}/${operation}${query}`;
 }

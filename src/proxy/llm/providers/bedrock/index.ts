@@ -10,7 +10,7 @@ import type { HeaderList } from "../../../../lib/header-list.ts";
 import { percentEncode } from "../../../../lib/percent-encode.ts";
 import { NO_TAGS } from "../../cost/catalog.ts";
 import type { FormatName } from "../../formats/chat-format.ts";
-import { readPathModel } from "../../shared/model-name.ts";
+import { requireSegment } from "../../shared/model-name.ts";
 import { setApiVersion } from "../anthropic/index.ts";
 import type { Provider, ProviderCall } from "../provider.ts";
 import { addConverseFields, BETA_HEADER, METADATA_HEADER } from "./converse-fields.ts";
@@ -131,7 +131,7 @@ function hostOf(node: ProviderNode, surface: Surface): string {
  * @throws ProxyError llm_model_invalid for a name that could steer the path where it is decoded
  */
 function encodeModel(model: string): string {
-  return percentEncode(readPathModel(model));
+  return percentEncode(requireSegment(model));
 }
 
 function adjustHeaders(headers: HeaderList, call: ProviderCall, node: ProviderNode): void {
