@@ -7,16 +7,15 @@ import type { CredentialLocation } from "../../../../../generated/types/common.t
 /** Line breaks would end a header field (RFC 9110 §5.5). */
 const CONTROL = /[^\t\x20-\x7e\u0080-\uffff]/;
 /** Fields that the proxy writes itself for each connection or body: a credential in them would not arrive. */
-const OWN_FIELDS: ReadonlySet<string> = new Set(
-  "connection content-length expect host keep-alive proxy-connection te trailer transfer-encoding upgrade".split(" "),
-);
+const OWN_FIELD =
+  /^(?:connection|content-length|expect|host|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$/i;
 
 /** @returns what is wrong with the place, and where below it */
 export function findPlaceFault({
   header,
 }: CredentialLocation): { readonly path: string; readonly reason: string } | undefined {
   if (header === undefined) return undefined;
-  if (OWN_FIELDS.has(header.name.toLowerCase()))
+  if (OWN_FIELD.test(header.name))
     return { path: "header.name", reason: `the proxy writes the header ${header.name} itself; use another one` };
   if (CONTROL.test(header.prefix ?? ""))
     return { path: "header.prefix", reason: "the prefix has a character that a header cannot hold" };
